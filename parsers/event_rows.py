@@ -6,6 +6,7 @@ Times are whole nanoseconds since the start of the execution, rounded down as AW
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -120,9 +121,9 @@ class Timeline:
     path: str
     simulated: bool
     summary: dict[str, object]
-    instructions: list[InstructionRow]
-    dma: list[DmaRow]
-    semaphores: list[SemaphoreRow]
+    instructions: Sequence[InstructionRow]
+    dma: Sequence[DmaRow]
+    semaphores: Sequence[SemaphoreRow]
     unnamed_count: int | None = None
     notes: tuple[str, ...] = ()
     usage: list[UsageRow] = field(default_factory=list)

@@ -44,18 +44,20 @@ def of_file(path: Path, neff: Path | None, linked: bool) -> Timeline:
 
 def _simulated_again(timeline: Timeline, trace: Path, neff: Path, linked: bool) -> Timeline:
     """Return the simulator's own profile of a trace; the trace as it is, with a note, where its model is another one."""
-    import orjson
-
-    from neff_bench.parsers.event_tables import timeline_of_json
-    from neff_bench.simulator.commands.view import load_profile, tables_of
+    from neff_bench.simulator.commands.view import load_profile
     from neff_bench.simulator.errors import SimulatorError
+    from neff_bench.simulator.files.in_process import shown, unlinked, with_sensitivities
+    from neff_bench.simulator.timing.counters import summarise
 
     try:
-        tables = tables_of(load_profile(str(neff), str(trace)), str(neff), str(trace))
+        found = load_profile(str(neff), str(trace))
     except SimulatorError as error:
         note = f"without names and source lines: {error}"
         return replace(timeline, notes=(*timeline.notes, note))
-    return replace(timeline_of_json(orjson.dumps(tables), linked), path=str(trace))
+    program = found.neff.program
+    summary = summarise(program, found.schedule, found.timeline, found.core_ids)
+    whole = shown(str(trace), program, found.schedule, found.timeline, summary)
+    return with_sensitivities(whole, program, found.schedule) if linked else unlinked(whole)
 
 
 def of_bundle(path: Path, linked: bool) -> Timeline:

@@ -7,12 +7,13 @@ elsewhere it is taken for what was waited for when nothing else was done shortly
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from neff_bench.parsers.event_rows import InstructionRow, LinkedDmaRow, LinkedInstructionRow, Timeline
+import numpy as np
+
+from neff_bench.parsers.event_columns import Columns, IdIndex, coded, field_of, links, numbers
+from neff_bench.parsers.event_rows import InstructionRow, LinkedInstructionRow, Timeline
 from neff_bench.parsers.formats.opcodes import SETUP
 
 SIGNAL_NS = 200.0
@@ -32,74 +33,97 @@ class PathStep:
 
 
 def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
-    """The steps in order of time; none for a timeline that does not tell what depends on what."""
-    rows = [row for row in timeline.instructions if isinstance(row, LinkedInstructionRow)]
-    if len(rows) != len(timeline.instructions) or not any(row.predecessors for row in rows):
+    """Return the steps in order of time; none for a timeline that does not tell what depends on what."""
+    rows = _Rows(timeline)
+    if not len(rows.before_start) or not rows.work.any():
         return ()
-    number = {row.id: index for index, row in enumerate(rows)}
-    before, done = _before_on_engine(rows), _done_ns(timeline, rows)
-    work = [index for index, row in enumerate(rows) if row.opcode not in SETUP]
-    if not work:
-        return ()
-    first = min(rows[index].timestamp for index in work)
-    ends = {index: max(done[index] or 0.0, _end(rows[index])) for index in work}
-    index = max(work, key=ends.__getitem__)
-    until, waited = ends[index], True
+    first = rows.start[rows.work].min()
+    done = np.where(np.isnan(rows.done), 0.0, rows.done)
+    index = int(np.where(rows.work, np.maximum(done, rows.end), -np.inf).argmax())
+    until, waited = float(max(done[index], rows.end[index])), True
     steps: list[PathStep] = []
     while True:
-        row = rows[index]
-        spent_on = DMA if waited and row.opcode.startswith("DMA_") else row.subgroup
-        if until > row.timestamp:
-            steps.append(PathStep(index, row.timestamp, until, spent_on))
-        known = [number[one.id] for one in row.predecessors if one.id in number]
-        found = _latest(rows, row, before[index], known, done)
-        if found is None or rows[found].timestamp < first:
+        start = float(rows.start[index])
+        spent_on = DMA if waited and rows.is_dma[index] else rows.engine(index)
+        if until > start:
+            steps.append(PathStep(index, start, until, spent_on))
+        found = rows.latest(index)
+        if found is None or rows.start[found] < first:
             return tuple(reversed(steps))
-        until, waited, index = row.timestamp, found != before[index], found
+        until, waited, index = start, found != rows.on_engine[index], found
 
 
-def _latest(
-    rows: Sequence[LinkedInstructionRow],
-    row: LinkedInstructionRow,
-    on_engine: int,
-    known: Sequence[int],
-    done: Sequence[float | None],
-) -> int | None:
-    """What the row started after; None for the first of all."""
-    # An engine takes its next instruction before the result of the last one is there.
-    ended = [(min(_end(rows[on_engine]), row.timestamp), on_engine)] if on_engine >= 0 else []
-    for index in known:
-        at = done[index]
-        if at is not None and at <= row.timestamp and rows[index].timestamp < row.timestamp:
-            ended.append((at, index))
-    last = max(ended, default=None)
-    unknown = [index for index in known if done[index] is None and rows[index].timestamp < row.timestamp]
-    if unknown and (last is None or row.timestamp - last[0] > SIGNAL_NS):
-        return max(unknown, key=lambda index: rows[index].timestamp)
-    return last[1] if last else None
+class _Rows:
+    """The instructions of a timeline as columns. `done`: when the result of each was there; NaN for a DMA whose packets are not known.
+    `on_engine`: for each the one that began before it on its engine, -1 for the first. `before`: those that it depends on; of row i they are
+    `before[before_start[i]:before_start[i + 1]]`, and there are none at all of a timeline that does not tell them."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        rows = timeline.instructions
+        self.start = numbers(rows, "timestamp")
+        self.end = self.start + numbers(rows, "duration")
+        self.work, self.is_dma = (
+            _marks(rows, test) for test in (lambda name: name not in SETUP, lambda name: name.startswith("DMA_"))
+        )
+        self._engines = coded(rows, ("subgroup",), lambda row: row.subgroup)
+        self.on_engine = self._on_engine(
+            coded(rows, ("subgraph", "subgroup"), lambda row: (row.subgraph, row.subgroup)).codes
+        )
+        ids = IdIndex(rows)
+        self.done = self._done(timeline, ids)
+        at, before, _ = links(rows)
+        before = ids.find(before)
+        at, self.before = at[before >= 0], before[before >= 0]
+        self.before_start = (
+            np.searchsorted(at, np.arange(len(rows) + 1)) if _is_linked(rows, len(before)) else np.zeros(0, int)
+        )
+
+    def engine(self, index: int) -> str:
+        """Return the engine of a row."""
+        return str(self._engines.values[self._engines.codes[index]])
+
+    def latest(self, index: int) -> int | None:
+        """Return what a row started after; None for the first of all."""
+        start, on_engine = self.start[index], int(self.on_engine[index])
+        # An engine takes its next instruction before the result of the last one is there.
+        ended = [(min(self.end[on_engine], start), on_engine)] if on_engine >= 0 else []
+        unknown = []
+        for one in self.before[self.before_start[index] : self.before_start[index + 1]].tolist():
+            if self.start[one] < start:
+                if np.isnan(self.done[one]):
+                    unknown.append(one)
+                elif self.done[one] <= start:
+                    ended.append((self.done[one], one))
+        last = max(ended, default=None)
+        if unknown and (last is None or start - last[0] > SIGNAL_NS):
+            return int(max(unknown, key=self.start.__getitem__))
+        return int(last[1]) if last else None
+
+    def _done(self, timeline: Timeline, ids: IdIndex) -> np.ndarray:
+        packets = timeline.dma
+        trigger = ids.find(field_of(packets, "trigger", -1))
+        end = (numbers(packets, "timestamp") + numbers(packets, "duration"))[trigger >= 0]
+        last = np.full(len(self.start), -np.inf)
+        np.maximum.at(last, trigger[trigger >= 0], np.maximum(end, 0.0))
+        return np.where(self.is_dma, np.where(np.isinf(last), np.nan, last), self.end)
+
+    def _on_engine(self, engine: np.ndarray) -> np.ndarray:
+        order = np.lexsort((self.start, engine))
+        before = np.full(len(order), -1)
+        same = engine[order[1:]] == engine[order[:-1]]
+        before[order[1:][same]] = order[:-1][same]
+        return before
 
 
-def _end(row: InstructionRow) -> float:
-    return row.timestamp + row.duration
+def _marks(rows: Sequence[InstructionRow], test: Callable[[str], bool]) -> np.ndarray:
+    """Return for each row whether its opcode passes a test."""
+    found = coded(rows, ("opcode",), lambda row: test(row.opcode))
+    marks: np.ndarray = np.array(found.values, bool)[found.codes]
+    return marks
 
 
-def _done_ns(timeline: Timeline, rows: Sequence[LinkedInstructionRow]) -> list[float | None]:
-    """When the result of each instruction was there; None for a DMA whose packets are not known."""
-    last: dict[int, float] = {}
-    for packet in timeline.dma:
-        if isinstance(packet, LinkedDmaRow) and packet.trigger >= 0:
-            last[packet.trigger] = max(last.get(packet.trigger, 0.0), packet.timestamp + packet.duration)
-    return [last.get(row.id) if row.opcode.startswith("DMA_") else _end(row) for row in rows]
-
-
-def _before_on_engine(rows: Sequence[LinkedInstructionRow]) -> list[int]:
-    """For each row the one that began before it on its engine, -1 for the first."""
-    before = [-1] * len(rows)
-    by_engine: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for index, row in enumerate(rows):
-        by_engine[row.subgraph, row.subgroup].append(index)
-    for mine in by_engine.values():
-        mine.sort(key=lambda index: rows[index].timestamp)
-        for earlier, later in pairwise(mine):
-            before[later] = earlier
-    return before
+def _is_linked(rows: Sequence[InstructionRow], predecessors: int) -> bool:
+    """Say whether the rows tell what depends on what."""
+    return predecessors > 0 and (
+        isinstance(rows, Columns) or all(isinstance(row, LinkedInstructionRow) for row in rows)
+    )

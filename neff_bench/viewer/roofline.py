@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from neff_bench.chips import CHIPS
+from neff_bench.parsers.event_columns import coded
 from neff_bench.parsers.event_rows import Timeline
 from neff_bench.parsers.formats.ntff import family_of
 
@@ -58,7 +59,7 @@ def roofline(target: str | None, lnc: int | None, dtype: str | None = None) -> R
 def roofline_of(timeline: Timeline) -> Roofline | None:
     """The roofs of the device that a timeline was taken on."""
     instance = timeline.summary.get("instance_type")
-    cores = {row.subgraph for row in timeline.instructions}
+    cores = set(coded(timeline.instructions, ("subgraph",), lambda row: row.subgraph).values)
     return roofline(family_of(instance if isinstance(instance, str) else None), len(cores))
 
 

@@ -25,7 +25,7 @@ from neff_bench.simulator.timing.timeline import FETCH_QUEUE, CoreTimeline, Time
 """Names of the engines in profiles, by engine index."""
 _EVENT_SEMAPHORE = OPCODES["EVENT_SEMAPHORE"]
 _MATMUL = OPCODES["MATMUL"]
-_FIRST_DMA_ENGINE = 64
+FIRST_DMA_ENGINE = 64
 """DMA engines carry these numbers in profiles of trn2 (E64 to E95)."""
 
 
@@ -52,43 +52,37 @@ def full_profile(
         "neff_node": list(_neff_nodes(program)),
         "model_info": [_model_info(schedule, core, c, core_ids[c]) for c, core in enumerate(timeline.cores)],
     }  # fmt: skip
+    instructions: list[dict[str, Any]] = []
+    dma: list[dict[str, Any]] = []
     active: list[dict[str, Any]] = []
+    semaphores: list[dict[str, Any]] = []
     ham: list[dict[str, Any]] = []
-    for c, core in enumerate(timeline.cores):
+    usage: list[dict[str, Any]] = []
+    for c, (core, timed) in enumerate(zip(timeline.cores, schedule.cores, strict=True)):
+        instructions += _instructions(program, schedule, core, timed, c)
+        dma += _dma(program, core, timed, c, schedule.first[c])
         active += _active(core, c)
+        semaphores += _semaphores(core, c)
+        usage += _usage(program, timed, c)
         ham += [
             {"subgraph": f"sg{c:02d}", "timestamp": a // 1000, "duration": (b - a) // 1000, "k": 8, "n": 8, "type": 0}
             for a, b in core.warm_ps
         ]
-    events = event_tables(program, schedule, timeline)
     tables |= {
-        "instruction": events["instruction"],
-        "dma": events["dma"],
+        "instruction": instructions,
+        "dma": dma,
         "active_time": active,
-        "semaphore_update": events["semaphore_update"],
+        "semaphore_update": semaphores,
         "ham": ham,
-        "sensitivity": _sensitivity(program, schedule),
-        "instruction_usage": events["instruction_usage"],
+        "sensitivity": sensitivity_table(program, schedule),
+        "instruction_usage": usage,
         "layer_summary": [_layer(core, c) for c, core in enumerate(timeline.cores)],
         "warnings": [{"category": "Simulation", "message": f"Simulated, not measured. Time error: {summary['simulator_time_error']}"}],
     }  # fmt: skip
     return tables
 
 
-def event_tables(program: Program, schedule: Schedule, timeline: Timeline) -> dict[str, list[dict[str, Any]]]:
-    """Return the tables of what happened when: instructions, DMA packets, semaphores, use of memory."""
-    tables: dict[str, list[dict[str, Any]]] = {
-        "instruction": [], "dma": [], "semaphore_update": [], "instruction_usage": []
-    }  # fmt: skip
-    for c, (core, timed) in enumerate(zip(timeline.cores, schedule.cores, strict=True)):
-        tables["instruction"] += _instructions(program, schedule, core, timed, c)
-        tables["dma"] += _dma(program, core, timed, c, schedule.first[c])
-        tables["semaphore_update"] += _semaphores(core, c)
-        tables["instruction_usage"] += _usage(program, timed, c)
-    return tables
-
-
-def _sensitivity(program: Program, schedule: Schedule) -> list[dict[str, Any]]:
+def sensitivity_table(program: Program, schedule: Schedule) -> list[dict[str, Any]]:
     """Return what each constant would change; nothing for a program that it would take long for."""
     if sum(len(core) for core in program.cores) > INSTRUCTIONS_MAX:
         return []
@@ -192,7 +186,7 @@ def _instructions(
         }
         if index >= 0:
             instruction = instructions[int(code.origin[index])]
-            row["operands"] = _operands(program, instruction) if opcode != _EVENT_SEMAPHORE else ""
+            row["operands"] = operands_of(program, instruction) if opcode != _EVENT_SEMAPHORE else ""
             row["instruction_type"] = "TRANSPOSE" if code.transpose[index] else "REGULAR"
             row |= _origin(program, instruction)
             row["compiler_opcode"] = instruction.op
@@ -256,7 +250,8 @@ def _add_bytes(row: dict[str, Any], timed: CoreSchedule, index: int) -> None:
         row["is_psum_read_sbuf_write"] = True
 
 
-def _operands(program: Program, instruction: Instruction) -> str:
+def operands_of(program: Program, instruction: Instruction) -> str:
+    """Return the operands and attributes of an instruction as profiles write them."""
     parts = [f"{name}={_view(program, access)}" for name, access in instruction.reads.items()]
     parts += [f"{name}={_view(program, access)}" for name, access in instruction.writes.items()]
     parts += [f"{name}={value}" for name, value in instruction.attributes.items()]
@@ -289,10 +284,10 @@ def _dma(
             "write_size": size,
             "transfer_rate": size * 10**12 / max(end - start, 1),
             "dma_queue": str(queue),
-            "dma_engine": str(_FIRST_DMA_ENGINE + 16 * number + engine),
-            "subgroup": f"Q{queue}-E{_FIRST_DMA_ENGINE + 16 * number + engine}",
+            "dma_engine": str(FIRST_DMA_ENGINE + 16 * number + engine),
+            "subgroup": f"Q{queue}-E{FIRST_DMA_ENGINE + 16 * number + engine}",
             "subgraph": f"sg{number:02d}",
-            "queue_type": _queue_type(transfer, queue, transfer >= 0 and code.transfers[transfer].static),
+            "queue_type": queue_type(transfer, queue, transfer >= 0 and code.transfers[transfer].static),
             "semaphore_id": "-1" if transfer < 0 else str(8 + transfer % 248),
             "aggregated": "no",
             "duplicate": "no",
@@ -327,7 +322,8 @@ def _origin(program: Program, instruction: Instruction) -> dict[str, Any]:
     return {"hlo_name": text, "layer": text.split(" ")[0].replace("%", "_")}
 
 
-def _queue_type(transfer: int, queue: int, static: bool) -> str:
+def queue_type(transfer: int, queue: int, static: bool) -> str:
+    """Return the profiler's word for a queue. `transfer`: -1 is the fetch of instructions."""
     if static:
         return "data"
     if queue == FETCH_QUEUE or transfer < 0:

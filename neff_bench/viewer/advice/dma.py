@@ -6,6 +6,9 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
+from neff_bench.parsers.event_columns import coded, numbers
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, SEMAPHORE_BYTES, Advice, Facts, alone_ns
 from neff_bench.viewer.critical_path import DMA
@@ -28,13 +31,13 @@ HARDWARE_DESCRIPTORS_FROM = 3
 
 def _small_dmas(facts: Facts) -> Iterator[Advice]:
     title = "Move more with each DMA: 2 KiB or more for each partition, over 128 partitions"
-    sizes = {index: sum(packet.transfer_size for packet in packets) for index, packets in facts.dmas.items()}
+    sizes = {index: size for index, (size, _) in facts.dmas.items()}
     small = {
-        index for index, packets in facts.dmas.items()
-        if sizes[index] < SMALL_DMA_BYTES or sizes[index] / len(packets) < SMALL_PACKET_BYTES
+        index for index, (size, packets) in facts.dmas.items()
+        if size < SMALL_DMA_BYTES or size / packets < SMALL_PACKET_BYTES
     }  # fmt: skip
     if facts.path and facts.chip and len(small) >= FEW:
-        moved, packets = sum(sizes[index] for index in small), sum(len(facts.dmas[index]) for index in small)
+        moved, packets = sum(sizes[index] for index in small), sum(facts.dmas[index][1] for index in small)
         on_path = [step.index for step in facts.path if step.index in small]
         # What is left: one DMA that moves as much at the full rate.
         rate = facts.chip.dma_engine_bandwidth * facts.chip.dma_engines
@@ -137,11 +140,10 @@ def _loaded_again(facts: Facts) -> Iterator[Advice]:
             "hbm_write_bytes",
         )
         return
-    moved: Counter[str] = Counter()
-    for packet in facts.timeline.dma:
-        if packet.variable not in ("", "unknown"):
-            moved[packet.variable] += packet.transfer_size
-    most = f", most of it {moved.most_common(1)[0][0]}" if moved else ""
+    variable = coded(facts.timeline.dma, ("variable",), lambda packet: packet.variable)
+    moved = np.bincount(variable.codes, numbers(facts.timeline.dma, "transfer_size"), len(variable.values)).tolist()
+    known = [(size, name) for size, name in zip(moved, variable.values) if name not in ("", "unknown")]
+    most = f", most of it {max(known, key=lambda one: one[0])[1]}" if known else ""
     title = (
         "Load each tensor once: keep it in SBUF, or order the loops so that a tile is used up before the next is loaded"
     )
@@ -152,10 +154,10 @@ def _packet_storm(facts: Facts) -> Iterator[Advice]:
     """Only of measured profiles: the simulator's times do not suffer from it."""
     small = [
         packet.timestamp
-        for packet in facts.timeline.dma
+        for packet in (() if facts.timeline.simulated else facts.timeline.dma)
         if packet.queue_type in DYNAMIC and SEMAPHORE_BYTES < packet.transfer_size < SMALL_PACKET_BYTES
     ]
-    if facts.timeline.simulated or len(small) < STORM_PACKETS:
+    if len(small) < STORM_PACKETS:
         return
     small.sort()
     most = max(bisect_left(small, begin + STORM_NS) - at for at, begin in enumerate(small))

@@ -7,10 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+import numpy as np
+
 from neff_bench.chips import CHIPS, Chip
-from neff_bench.parsers.event_rows import DmaRow, InstructionRow, LinkedDmaRow, LinkedInstructionRow, Timeline
+from neff_bench.parsers.event_columns import IdIndex, field_of, numbers
+from neff_bench.parsers.event_rows import DmaRow, InstructionRow, Timeline
 from neff_bench.parsers.formats.ntff import family_of
 from neff_bench.parsers.formats.opcodes import SETUP
+from neff_bench.parsers.records import merged
 from neff_bench.viewer.critical_path import PathStep, critical_path
 from neff_bench.viewer.operands import Operand, operands_in
 
@@ -43,7 +47,7 @@ class Facts:
 
     def __init__(self, timeline: Timeline, path: Sequence[PathStep] | None = None) -> None:
         self._path = path
-        self.timeline, self.rows = timeline, timeline.instructions
+        self.timeline, self.rows = timeline, list(timeline.instructions)
         self.total_us = total_us(timeline)
 
     @cached_property
@@ -63,15 +67,13 @@ class Facts:
         return "of the critical path" if self.path else "in which nothing else runs"
 
     @cached_property
-    def dmas(self) -> dict[int, list[DmaRow]]:
-        """By the instruction that started them: packets that move data."""
-        number = {row.id: index for index, row in enumerate(self.rows) if isinstance(row, LinkedInstructionRow)}
-        found: dict[int, list[DmaRow]] = defaultdict(list)
-        for packet in self.timeline.dma:
-            trigger = number.get(packet.trigger) if isinstance(packet, LinkedDmaRow) else None
-            if trigger is not None and packet.transfer_size > SEMAPHORE_BYTES:
-                found[trigger].append(packet)
-        return found
+    def dmas(self) -> dict[int, tuple[int, int]]:
+        """How many bytes each instruction that starts a DMA moves, and in how many packets of data."""
+        trigger = IdIndex(self.timeline.instructions).find(field_of(self.timeline.dma, "trigger", -1))
+        size = numbers(self.timeline.dma, "transfer_size")
+        of_data = (trigger >= 0) & (size > SEMAPHORE_BYTES)
+        sizes, packets = (np.bincount(trigger[of_data], weights) for weights in (size[of_data], None))
+        return {at: (int(sizes[at]), int(packets[at])) for at in np.flatnonzero(packets).tolist()}
 
     def operands(self, index: int) -> tuple[Operand, ...]:
         """Of a row; instructions of a loop often share one text."""
@@ -123,13 +125,12 @@ class Facts:
 
 
 def alone_ns(rows: Sequence[DmaRow | InstructionRow], others: Sequence[DmaRow | InstructionRow]) -> float:
-    """The time that some of `rows` take while none of `others` does."""
-    marks = [(row.timestamp, 0, 1) for row in rows] + [(row.timestamp + row.duration, 0, -1) for row in rows]
-    marks += [(row.timestamp, 1, 1) for row in others] + [(row.timestamp + row.duration, 1, -1) for row in others]
-    open_rows, alone, before = [0, 0], 0.0, 0.0
-    for time, kind, step in sorted(marks):
-        if open_rows[0] and not open_rows[1]:
-            alone += time - before
-        open_rows[kind] += step
-        before = time
-    return alone
+    """Return the time that some of `rows` take while none of `others` does."""
+    return _covered_ns(rows, others) - _covered_ns(others)
+
+
+def _covered_ns(*tables: Sequence[DmaRow | InstructionRow]) -> float:
+    """Return the time in which at least one runs."""
+    start = np.concatenate([numbers(rows, "timestamp") for rows in tables])
+    begin, end = merged(start, start + np.concatenate([numbers(rows, "duration") for rows in tables]))
+    return float((end - begin).sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from neff_bench.parsers.event_columns import coded
 from neff_bench.parsers.event_rows import Timeline
 from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side
@@ -46,10 +47,8 @@ def notes_of(timeline: Timeline) -> tuple[str, ...]:
 
 def texts_of(timeline: Timeline, roots: Sequence[Path]) -> Mapping[str, str]:
     """The text of the source files that the events and their call stacks name, as far as it lies below `roots`."""
-    stacks = {
-        (row.nki_source_location, row.nki_call_stack)
-        for table in (timeline.instructions, timeline.dma)
-        for row in table
-        if row.nki_source_location
-    }
-    return read_sources(dict.fromkeys(line for last, calls in sorted(stacks) for line in (last or "", *calls)), roots)
+    stacks: set[tuple[str, ...]] = set()
+    for table in (timeline.instructions, timeline.dma):
+        fields = ("nki_source_location", "nki_call_stack")
+        stacks |= {*coded(table, fields, lambda row: (row.nki_source_location or "", *row.nki_call_stack)).values}
+    return read_sources(dict.fromkeys(line for stack in sorted(stacks) for line in stack if stack[0]), roots)

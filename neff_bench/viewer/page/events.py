@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from types import MappingProxyType
@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from neff_bench.parsers.event_rows import Dependence, DmaRow, InstructionRow, SemaphoreRow, Timeline
+from neff_bench.parsers.event_columns import Coded, IdIndex, coded, field_of, links, numbers
+from neff_bench.parsers.event_rows import Dependence, DmaRow, InstructionRow, Timeline
 
 Kind = Literal["dma", "engine", "semaphore"]
 KINDS: tuple[Kind, ...] = ("dma", "engine", "semaphore")
@@ -120,30 +121,15 @@ def events_of(sides: Sequence[Side]) -> Events:
     details: _Numbered[str] = _Numbered()
     stacks: _Numbered[tuple[tuple[str, str], ...]] = _Numbered({(): 0})
     tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]] = {}
-    columns: list[tuple[Any, ...]] = []
+    parts: list[Any] = []
     edges: list[tuple[Any, ...]] = []
     first = 0
     for side in sides:
-        for row, place, cells in _rows(side):
-            kind, core, track_name = place
-            key = (core, KINDS.index(kind), _order(kind, track_name), track_name, side.letter)
-            track = tracks.setdefault(key, (len(tracks), kind, core, track_name, side.letter))[0]
-            opcode, amount, detail, pc = cells
-            timing = (row.timestamp, getattr(row, "duration", 0))
-            columns.append(
-                (
-                    track,
-                    *timing,
-                    names[opcode],
-                    stacks[tuple((side.letter, line) for line in _stack(row))],
-                    amount,
-                    details[detail],
-                    pc,
-                )
-            )
+        mine = [_columns(rows, side.letter, tracks, names, stacks, details) for rows in _tables(side.timeline)]
+        parts += mine
         edges.append(_edges(side.timeline, first))
-        first = len(columns)
-    matrix = np.array(columns, np.float64).reshape(-1, 8)
+        first += sum(len(part) for part in mine)
+    matrix = np.concatenate(parts) if parts else np.zeros((0, 8))
     order, placed = _placed(matrix, tracks)
     moved = np.empty(len(order), np.int64)
     moved[order] = np.arange(len(order))
@@ -159,21 +145,84 @@ def events_of(sides: Sequence[Side]) -> Events:
     )  # fmt: skip
 
 
+class _Table(NamedTuple):
+    """Rows of one kind, and how each of the columns of an event follows from some of their fields. `amount`: the name of a field."""
+
+    rows: Sequence[Any]
+    place: tuple[Sequence[str], Callable[[Any], tuple[Kind, str, str]]]
+    name: tuple[Sequence[str], Callable[[Any], str]]
+    detail: tuple[Sequence[str], Callable[[Any], str]]
+    amount: str
+
+
+_LINES = ("nki_source_location", "nki_call_stack", "hlo_name")
+
+
+def _tables(timeline: Timeline) -> tuple[_Table, ...]:
+    return (
+        _Table(
+            timeline.instructions,
+            (("subgraph", "subgroup", "opcode"), lambda row: ("engine", row.subgraph, engine_of(row))),
+            (("opcode",), lambda row: row.opcode or "(no opcode)"),
+            (("bir_instruction_name", "hlo_name", "operands", "alignment"), _detail),
+            "evt_wait_time",
+        ),
+        _Table(
+            timeline.dma,
+            (("subgraph", "queue_name", "subgroup", "queue_type"), lambda row: ("dma", row.subgraph, queue_of(row))),
+            (("variable", "queue_type"), _moved_by),
+            (("subgroup", "queue_type"), lambda row: f"{row.subgroup}\n{row.queue_type}\n"),
+            "transfer_size",
+        ),
+        _Table(
+            timeline.semaphores,
+            (("subgraph",), lambda row: ("semaphore", row.subgraph, "Semaphores")),
+            (("id",), lambda row: str(row.id)),
+            ((), lambda _: ""),
+            "value",
+        ),
+    )
+
+
+def _columns(
+    table: _Table,
+    letter: str,
+    tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]],
+    names: _Numbered[str],
+    stacks: _Numbered[tuple[tuple[str, str], ...]],
+    details: _Numbered[str],
+) -> Any:
+    """Return (n, 8): track, start, duration, name, stack, amount, detail, pc of the rows of a table."""
+    rows = table.rows
+    place, name, detail = (coded(rows, fields, say) for fields, say in (table.place, table.name, table.detail))
+    stack = coded(rows, _LINES, _stack)
+
+    def track(kind: Kind, core: str, name: str) -> int:
+        key = (core, KINDS.index(kind), _order(kind, name), name, letter)
+        return tracks.setdefault(key, (len(tracks), kind, core, name, letter))[0]
+
+    columns = (
+        _numbered(place, lambda one: track(*one)),
+        numbers(rows, "timestamp"),
+        numbers(rows, "duration"),
+        _numbered(name, names.__getitem__),
+        _numbered(stack, lambda lines: stacks[tuple((letter, line) for line in lines)]),
+        numbers(rows, table.amount),
+        _numbered(detail, details.__getitem__),
+        numbers(rows, "pc") + 1 if table.amount == "evt_wait_time" else np.zeros(len(rows)),
+    )
+    return np.stack(columns, axis=1)
+
+
+def _numbered(column: Coded, number: Callable[[Any], int]) -> Any:
+    """Return the number of each value, in the place of the value."""
+    return np.array([number(value) for value in column.values], np.float64)[column.codes]
+
+
 def _stack(row: Any) -> tuple[str, ...]:
-    """The lines of a row, the innermost first; the operation of a graph that has no lines."""
+    """Return the lines of a row, the innermost first; the operation of a graph that has no lines."""
     innermost = getattr(row, "nki_source_location", None) or getattr(row, "hlo_name", "")
     return (innermost, *reversed(getattr(row, "nki_call_stack", ()))) if innermost else ()
-
-
-def _rows(side: Side) -> Iterator[tuple[Any, tuple[Kind, str, str], tuple[str, float, str, int]]]:
-    """Each row, its track, and (name, amount, detail, pc)."""
-    timeline = side.timeline
-    for row in timeline.instructions:
-        yield row, ("engine", row.subgraph, engine_of(row)), _instruction(row)
-    for packet in timeline.dma:
-        yield packet, ("dma", packet.subgraph, queue_of(packet)), _packet(packet)
-    for update in timeline.semaphores:
-        yield update, ("semaphore", update.subgraph, "Semaphores"), _update(update)
 
 
 def engine_of(row: InstructionRow) -> str:
@@ -190,19 +239,14 @@ def _order(kind: Kind, name: str) -> int:
     return ENGINES.index(name) if kind == "engine" and name in ENGINES else len(ENGINES)
 
 
-def _instruction(row: InstructionRow) -> tuple[str, float, str, int]:
+def _detail(row: InstructionRow) -> str:
     placed = "" if row.alignment == "compiled" else row.alignment
-    detail = f"{row.bir_instruction_name}\n{row.hlo_name}\n{row.operands.strip()}\n{placed}"
-    return row.opcode or "(no opcode)", row.evt_wait_time, detail, row.pc + 1
+    return f"{row.bir_instruction_name}\n{row.hlo_name}\n{row.operands.strip()}\n{placed}"
 
 
-def _packet(row: DmaRow) -> tuple[str, float, str, int]:
+def _moved_by(row: DmaRow) -> str:
     variable = row.variable if row.variable != "unknown" else ""
-    return variable or row.queue_type or "packet", row.transfer_size, f"{row.subgroup}\n{row.queue_type}\n", 0
-
-
-def _update(row: SemaphoreRow) -> tuple[str, float, str, int]:
-    return str(row.id), row.value, "", 0
+    return variable or row.queue_type or "packet"
 
 
 def _placed(
@@ -249,26 +293,30 @@ def _levels(start: Any, duration: Any) -> Any:
 
 
 def _edges(timeline: Timeline, first: int) -> tuple[Any, ...]:
-    """(event, predecessor, reason) of a linked timeline whose first event has the number `first`.
+    """Return (event, predecessor, reason) of a linked timeline whose first event has the number `first`.
 
     What comes after an instruction that starts a DMA comes after the last packet of it.
     """
-    ids = (getattr(row, "id", -1) for row in timeline.instructions)
-    places = {number: at for at, number in enumerate(ids, first) if number >= 0}
-    done: dict[int, tuple[float, int]] = {}
-    found: list[tuple[int, int, int]] = []
-    flow = DEPENDENCES.index(Dependence.FLOW)
-    for at, packet in enumerate(timeline.dma, first + len(timeline.instructions)):
-        trigger = places.get(getattr(packet, "trigger", -1))
-        if trigger is not None:
-            found.append((at, trigger, flow))
-            done[trigger] = max(done.get(trigger, (0.0, at)), (packet.timestamp + packet.duration, at))
-    for at, row in enumerate(timeline.instructions, first):
-        for link in getattr(row, "predecessors", ()):
-            place = places.get(link.id)
-            if place is not None and link.type is not Dependence.ORDERED:
-                found.append((at, done[place][1] if place in done else place, DEPENDENCES.index(link.type)))
-    return tuple(np.array(found, np.int64).reshape(-1, 3).T)
+    count, flow, ordered = (
+        len(timeline.instructions),
+        DEPENDENCES.index(Dependence.FLOW),
+        DEPENDENCES.index(Dependence.ORDERED),
+    )
+    ids = IdIndex(timeline.instructions)
+    packets = timeline.dma
+    trigger = ids.find(field_of(packets, "trigger", -1))
+    known = np.flatnonzero(trigger >= 0)
+    end = numbers(packets, "timestamp")[known] + numbers(packets, "duration")[known]
+    done = np.arange(count)  # the last packet of what starts a DMA, else the instruction itself
+    latest = np.lexsort((known, end))
+    done[trigger[known][latest]] = count + known[latest]  # of several the last one counts
+    at, before, reason = links(timeline.instructions)
+    before = ids.find(before)
+    kept = (before >= 0) & (reason != ordered)
+    events = np.concatenate([count + known, at[kept]])
+    befores = np.concatenate([trigger[known], done[before[kept]]])
+    reasons = np.concatenate([np.full(len(known), flow), reason[kept]])
+    return events + first, befores + first, reasons
 
 
 def _linked(edges: Sequence[tuple[Any, ...]], place: Any) -> tuple[Any, Any, Any]:

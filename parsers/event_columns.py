@@ -1,0 +1,173 @@
+"""Many rows of one kind as columns. A row is made where somebody looks at one; what is asked of all rows is asked of the columns.
+
+The functions below take such rows, or any list of them, and give the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from neff_bench.parsers.event_rows import Dependence, Predecessor
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Row = TypeVar("Row")
+FLOW = Dependence.FLOW
+
+
+class Coded(NamedTuple):
+    """A column of few different values: (n,) the index of each row's value."""
+
+    codes: np.ndarray
+    values: Sequence[Any]
+
+
+class Links(NamedTuple):
+    """A column of predecessors, all of them results that flow: those of row i are `ids[start[i]:start[i + 1]]`."""
+
+    start: np.ndarray
+    ids: np.ndarray
+
+
+Column = Any
+"""A `Coded`, the `Links`, or numbers (n,)."""
+
+
+class Columns(Sequence[Row], Generic[Row]):
+    """Rows of the class `kind`, whose fields without a column have their defaults."""
+
+    def __init__(self, kind: Callable[..., Row], columns: Mapping[str, Column]) -> None:
+        self.kind, self.columns = kind, columns
+        first = next(iter(columns.values()))
+        self._length = len(first.codes if isinstance(first, Coded) else first)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(self._length))]
+        return self.part(at, tuple(self.columns))
+
+    def __iter__(self) -> Iterator[Row]:
+        names = tuple(self.columns)
+        for values in zip(*(_listed(column) for column in self.columns.values())):
+            yield self.kind(**dict(zip(names, values)))
+
+    def of_kind(self, kind: Callable[..., Any]) -> Columns[Any]:
+        """Return the same rows as another class, without the columns that it has no field for."""
+        return Columns(kind, {name: column for name, column in self.columns.items() if hasattr(kind, name)})
+
+    def part(self, at: int, names: Sequence[str]) -> Row:
+        """Return a row with these fields alone."""
+        return self.kind(**{name: _value(self.columns[name], at) for name in names if name in self.columns})
+
+
+def joined(parts: Sequence[Columns[Row]]) -> Columns[Row]:
+    """Return the rows of several, one after the other; all have the same columns."""
+    import numpy as np
+
+    def one(name: str) -> Column:
+        columns = [part.columns[name] for part in parts]
+        if isinstance(columns[0], Coded):
+            before = np.cumsum([0, *(len(column.values) for column in columns)])
+            codes = [column.codes + first for column, first in zip(columns, before)]
+            return Coded(np.concatenate(codes), [value for column in columns for value in column.values])
+        if isinstance(columns[0], Links):
+            before = np.cumsum([0, *(len(column.ids) for column in columns)])
+            starts = [column.start[:-1] + first for column, first in zip(columns, before)]
+            return Links(np.concatenate([*starts, before[-1:]]), np.concatenate([column.ids for column in columns]))
+        return np.concatenate(columns)
+
+    return parts[0] if len(parts) == 1 else Columns(parts[0].kind, {name: one(name) for name in parts[0].columns})
+
+
+def numbers(rows: Sequence[Any], name: str) -> np.ndarray:
+    """Return a field of each row as float64; 0 for rows that do not have it."""
+    return field_of(rows, name, 0, "float64")
+
+
+def field_of(rows: Sequence[Any], name: str, absent: int, dtype: str = "int64") -> np.ndarray:
+    """Return a number of each row. `absent`: for rows that do not have it."""
+    import numpy as np
+
+    if isinstance(rows, Columns):
+        return np.asarray(rows.columns.get(name, np.full(len(rows), absent)), dtype)
+    return np.array([getattr(row, name, absent) for row in rows], dtype)
+
+
+class IdIndex:
+    """Finds instructions by their `id`; of several with one id the last."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        ids = field_of(rows, "id", -1)
+        self._order = ids.argsort(kind="stable")
+        self._ids = ids[self._order]
+
+    def find(self, ids: np.ndarray) -> np.ndarray:
+        """Return the index of the row of each id; -1 for an id that no row has, and for those below 0."""
+        import numpy as np
+
+        if not len(self._ids):
+            return np.full(len(ids), -1)
+        place = np.searchsorted(self._ids, ids, side="right") - 1
+        there = (place >= 0) & (self._ids[place] == ids) & (ids >= 0)
+        return np.where(there, self._order[place], -1)
+
+
+def coded(rows: Sequence[Any], names: Sequence[str], function: Callable[[Any], Any]) -> Coded:
+    """Return what a function says of each row, which may ask for these fields alone. The values come in the order of their first rows."""
+    import numpy as np
+
+    found: dict[Any, int] = {}
+    if not isinstance(rows, Columns):
+        codes = np.array([found.setdefault(function(row), len(found)) for row in rows], np.int64)
+        return Coded(codes, tuple(found))
+    together = np.zeros(len(rows), np.int64)
+    for name in names:
+        if name in rows.columns:
+            column = rows.columns[name]
+            together = together * len(column.values) + column.codes
+    _, first, codes = np.unique(together, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int64)
+    for at in np.argsort(first).tolist():
+        number[at] = found.setdefault(function(rows.part(int(first[at]), names)), len(found))
+    return Coded(number[codes], tuple(found))
+
+
+def links(rows: Sequence[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return for each predecessor of each row: the index of the row, the predecessor's id, and the index of the `Dependence`."""
+    import numpy as np
+
+    kinds = {kind: number for number, kind in enumerate(Dependence)}
+    if isinstance(rows, Columns):
+        column = rows.columns.get("predecessors", Links(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.int64)))
+        return (
+            np.repeat(np.arange(len(rows)), np.diff(column.start)),
+            column.ids,
+            np.full(len(column.ids), kinds[FLOW]),
+        )
+    found = [(at, one.id, kinds[one.type]) for at, row in enumerate(rows) for one in getattr(row, "predecessors", ())]
+    at, ids, kind = np.array(found, np.int64).reshape(-1, 3).T
+    return at, ids, kind
+
+
+def _value(column: Column, at: int) -> Any:
+    if isinstance(column, Coded):
+        return column.values[column.codes[at]]
+    if isinstance(column, Links):
+        return [Predecessor(one, FLOW) for one in column.ids[column.start[at] : column.start[at + 1]].tolist()]
+    return column[at].item()
+
+
+def _listed(column: Column) -> Sequence[Any]:
+    if isinstance(column, Coded):
+        return [column.values[code] for code in column.codes.tolist()]
+    if isinstance(column, Links):
+        every, start = [Predecessor(one, FLOW) for one in column.ids.tolist()], column.start.tolist()
+        return [every[first:last] for first, last in pairwise(start)]
+    listed: list[Any] = column.tolist()
+    return listed
