@@ -10,18 +10,16 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neff_bench.chips import Chip
-from neff_bench.simulator import native
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.compiler.code.allocation import allocate, open_sbuf_bytes
+from neff_bench.simulator.compiler.code.allocation import allocate
 from neff_bench.simulator.compiler.code.lowering import Numbered, Operations, lowered_kinds, operations_of
 from neff_bench.simulator.compiler.code.order import issue_order
-from neff_bench.simulator.compiler.code.placing import STREAMS, Fixed, fixed_steps, place
+from neff_bench.simulator.compiler.code.placing import Fixed, fixed_steps, place
 from neff_bench.simulator.compiler.code.same_place import hold_back
-from neff_bench.simulator.compiler.program.columns import Table, item_bytes, operand_names, table_of
+from neff_bench.simulator.compiler.program.columns import Table, operand_names, table_of
 from neff_bench.simulator.compiler.program.dependencies import edges_of, settling
 from neff_bench.simulator.compiler.program.lives import lives_of
 from neff_bench.simulator.costs.steps import Lowered, Step
@@ -86,12 +84,6 @@ _OF_STEP = ("engine", *(name for name in Step._fields if name != "waits"))
 _Step = tuple[Any, ...]
 """An engine, and the fields of one of its steps."""
 
-_STEP = "3q3d7q"
-"""Its form in simulator/native/code.c."""
-
-_PLACED = 5
-"""What `place` gives of each machine instruction."""
-
 
 def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
     """Machine code of each core. `chip`: constants to use instead of the target's own. Raises SimulatorError."""
@@ -106,9 +98,8 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
         operations = operations_of(lowered, chip, program.sharers, numbered)
         names = operand_names(table.kinds)
         fixed = fixed_steps(chip, program.from_hlo, program.from_hlo or program.keeps_weights, names, numbered)
-        made = _plain if native.library() is None else _compiled
         steps = [(engine, *step) for engine, step in numbered.steps]
-        return tuple(map(_with_turns, made(table, _Kinds(lowered, operations), fixed, steps, chip)))
+        return tuple(map(_with_turns, _codes(table, _Kinds(lowered, operations), fixed, steps, chip)))
     finally:
         if collecting:
             gc.enable()
@@ -121,8 +112,8 @@ class _Kinds(NamedTuple):
     operations: Operations
 
 
-def _plain(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
-    """One pass after the other, for where nothing is compiled."""
+def _codes(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
+    """The code of each core: one pass after the other."""
     import numpy as np
 
     buffers, settles = table.buffers, settling(table.kinds)
@@ -162,49 +153,6 @@ def _transfers(lowered: Sequence[Lowered], moved: np.ndarray) -> Transfers:
     moves = [one.transfer is not None for one in lowered]
     number = np.cumsum(moves) - 1
     return Transfers([one.transfer for one in lowered if one.transfer], number[moved[np.array(moves, bool)[moved]]])
-
-
-def _compiled(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
-    """`_plain` in C: simulator/native/assemble.c and code.c."""
-    import numpy as np
-
-    given = (
-        len(table.buffers.memory), *table.buffers, item_bytes(), settling(table.kinds),
-        open_sbuf_bytes(chip), chip.psum_partition_bytes, chip.psum_bank_bytes, np.array(fixed.numbers(), np.int64),
-    )  # fmt: skip
-    words: list[Any] = []
-    placed = []
-    lowered, operations = kinds
-    packed = operations.packed()
-    # A step waits for no more than one instruction of each stream, and Scalar may load a table; queues end with a wait.
-    rooms = [STREAMS * (kind.end_step - kind.first_step) + 1 for kind in operations.kinds]
-    for block, number in zip(table.blocks, table.number, strict=True):
-        room = sum(map(mul, number, rooms)) + STREAMS
-        placed.append(np.empty((room, _PLACED), np.int32))
-        words += [block, *packed, room, placed[-1]]
-    cores = len(table.blocks)
-    counts = np.empty((cores, 3), np.int64)
-    native.call("assemble", given, cores, tuple(words), float(chip.dma_wait_ns), float(chip.semaphore_ns), counts)
-    words, made = [], []
-    for (count, waits, moves), block, of_core in zip(counts.tolist(), table.blocks, placed, strict=True):
-        columns = (
-            np.empty((5, count), np.int32), np.empty((3, count), np.float64), np.empty((6, count), np.int64),
-            np.empty(count, np.bool_), np.empty(count + 1, np.int64), np.empty(waits, np.int32), np.empty(moves, np.int32),
-        )  # fmt: skip
-        words += [count, block, of_core, *columns]
-        made.append(columns)
-    native.call("code_of", native.structs(_STEP, steps), cores, tuple(words))
-    for (narrow, times, whole, transpose, wait_start, waiting, moved), columns_of in zip(
-        made, table.cores, strict=True
-    ):
-        engine, opcode, origin, transfer, meeting = narrow
-        interval, latency, pe = times
-        hold_back(opcode, origin, interval, columns_of, chip)
-        flops, sbuf_read, sbuf_write, psum_read, psum_write, psum_read_sbuf_write = whole
-        yield Code(
-            engine, opcode, origin, interval, latency, pe, transfer, meeting, flops, transpose, sbuf_read, sbuf_write,
-            psum_read, psum_write, psum_read_sbuf_write, wait_start, waiting, _transfers(lowered, moved),
-        )  # fmt: skip
 
 
 _SEMAPHORES = 16

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.chips import Chip
-from neff_bench.simulator import native
 from neff_bench.simulator.compiler.program.columns import table_of
 from neff_bench.simulator.costs.steps import Lowered, Step
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
@@ -15,9 +14,12 @@ from neff_bench.simulator.errors import CompileError
 from neff_bench.simulator.operations import OPERATIONS
 from neff_bench.simulator.program import Access, Instruction, Program, first_partition
 
+if TYPE_CHECKING:
+    import numpy as np
+
 
 class Operation(NamedTuple):
-    """What a kind of instruction becomes on a core; times in ns. simulator/native/operations.h has the same fields.
+    """What a kind of instruction becomes on a core; times in ns.
 
     engine, loads, meets, busy_ns, result_ns: as in `Lowered`. moves: any DMA. static: one whose descriptors were made at compile time. function: that Scalar looks up, or -1. first_step,
     end_step: its steps in `Operations.steps`. moving_ns: what a DMA takes on all DMA engines of the core, or on its share of HBM; -1
@@ -43,9 +45,15 @@ class Operations(NamedTuple):
     kinds: tuple[Operation, ...]
     steps: tuple[tuple[int, int], ...]
 
-    def packed(self) -> tuple[bytearray, bytearray]:
-        """Both for compiled passes."""
-        return native.structs("8q3d", self.kinds), native.structs("2q", self.steps)
+    def columns(self) -> dict[str, np.ndarray]:
+        """The fields of the kinds: times in float64, all else in int64."""
+        import numpy as np
+
+        fields = np.array(self.kinds, np.float64).reshape(-1, len(Operation._fields)).T.copy()
+        return {
+            name: column if name.endswith("_ns") else column.astype(np.int64)
+            for name, column in zip(Operation._fields, fields, strict=True)
+        }
 
 
 class Numbered(NamedTuple):

@@ -9,17 +9,15 @@ any schedule needs which keeps the order of the computation. A program above the
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from operator import itemgetter
 
 from neff_bench.chips import chip_for
 from neff_bench.simulator import native
 from neff_bench.simulator.compiler.program.columns import MEMORIES, table_of
-from neff_bench.simulator.compiler.program.lives import Life, lives, lives_of_all
+from neff_bench.simulator.compiler.program.lives import lives_of_all
 from neff_bench.simulator.errors import CapacityError
+from neff_bench.simulator.native.peak import Peaks, peak_of
 from neff_bench.simulator.program import PARTITIONS, Buffer, Memory, Program
 
 _QUADRANT = 32
@@ -55,18 +53,13 @@ def memory_peak(program: Program) -> tuple[Peak, ...]:
 
 def _peaks(program: Program) -> tuple[Peak, ...]:
     peaks = []
-    for number in range(len(program.cores)):
-        if native.library():
-            peaks += _peaks_in_c(program, number)
-            continue
-        living = dict(sorted(lives(program, number, _TRANSFERS).items(), key=itemgetter(1)))
-        for memory in ("sbuf", "psum"):
-            peaks.append(_peak(program, number, memory, living))
+    for core in range(len(program.cores)):
+        peaks += _of_core(program, core)
     return tuple(peaks)
 
 
-def _peaks_in_c(program: Program, core: int) -> list[Peak]:
-    """`_peak` of both memories in C: simulator/native/peak.c."""
+def _of_core(program: Program, core: int) -> list[Peak]:
+    """Sweeps the lives in order of their first instruction. At an overflow, it stops at the first one."""
     import numpy as np
 
     table = table_of(program)
@@ -78,9 +71,13 @@ def _peaks_in_c(program: Program, core: int) -> list[Peak]:
         mine = order[buffers.memory[living.buffer[order]] == MEMORIES.index(memory)]
         b, first, last = (column[mine] for column in living)
         start, row_bytes = buffers.address[b], buffers.row_bytes[b]
+        ends, places = np.unique([start, start + row_bytes], return_inverse=True)
+        low, high = np.where(start >= 0, places.reshape(2, -1), -1)
         packed = row_bytes * (-(-buffers.rows[b] // _QUADRANT) * _QUADRANT) // PARTITIONS
-        capacity, found = capacity_bytes(program.target, memory), np.empty(2, np.int64)
-        native.call("peak_of", len(b), (first, last, start, start + row_bytes, packed), capacity, found)
+        capacity, found = capacity_bytes(program.target, memory), np.array([0, -1])
+        by_end = np.argsort(last, kind="stable")
+        covers = np.zeros(len(ends), np.int64)
+        native.run(peak_of, Peaks(len(b), capacity, first, last, by_end, low, high, packed, ends, covers, found))
         used, at = found.tolist()
         peaks.append(_peak_at(program, core, memory, capacity, used, (int(first[at]), int(b[at])) if at >= 0 else None))
     return peaks
@@ -120,40 +117,6 @@ def share_bytes(buffer: Buffer) -> int:
     """Its bytes over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
     quadrants = -(-buffer.shape[0] // _QUADRANT)
     return buffer.row_bytes * quadrants * _QUADRANT // PARTITIONS
-
-
-def _peak(program: Program, core: int, memory: Memory, living: Mapping[int, Life]) -> Peak:
-    """Sweep the lives in order of their first instruction. At an overflow, stop at the first one."""
-    capacity = capacity_bytes(program.target, memory)
-    ends: list[tuple[int, int]] = []
-    packed = placed = best = 0
-    placed_now: Counter[tuple[int, int]] = Counter()
-    place: tuple[int, int] | None = None
-    for index, (first, last) in living.items():
-        buffer = program.buffers[index]
-        if buffer.memory != memory:
-            continue
-        while ends and ends[0][0] < first:
-            gone = program.buffers[heappop(ends)[1]]
-            if gone.address is None:
-                packed -= share_bytes(gone)
-            else:
-                place_of = span(gone)
-                placed_now[place_of] -= 1
-                if not placed_now[place_of]:
-                    del placed_now[place_of]
-                    placed = union_bytes(placed_now)
-        heappush(ends, (last, index))
-        if buffer.address is None:
-            packed += share_bytes(buffer)
-        else:
-            placed_now[span(buffer)] += 1
-            placed = union_bytes(placed_now) if placed_now[span(buffer)] == 1 else placed
-        if packed + placed > best:
-            best, place = packed + placed, (first, index)
-            if best > capacity:
-                break
-    return _peak_at(program, core, memory, capacity, best, place)
 
 
 def span(buffer: Buffer) -> tuple[int, int]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from neff_bench.simulator import native
-from neff_bench.simulator.compiler.program.columns import INDEX, Columns, Table, table_of, transposed
+from neff_bench.simulator.compiler.program.columns import INDEX, Columns, Table, table_of
 from neff_bench.simulator.program import Program
 
 if TYPE_CHECKING:
@@ -53,32 +52,30 @@ def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:
 
     A buffer that only such instructions use lives at the last of them; these come behind all others.
     """
-    return _plain(columns, moves) if native.library() is None else _compiled(columns.block, buffers, moves)
-
-
-def _compiled(block: np.ndarray, buffers: int, moves: np.ndarray) -> Lives:
-    """`_plain` in C."""
-    import numpy as np
-
-    found = np.empty((3, buffers), np.int64)
-    count = native.call("lives_of", block, buffers, moves, tuple(native.rows(found)))
-    return Lives._make(found[:, :count])
-
-
-def _plain(columns: Columns, moves: np.ndarray) -> Lives:
     import numpy as np
 
     at = np.repeat(np.arange(len(columns.kind)), np.diff(columns.use_start))
-    moving = (moves[columns.kind][at] > 0) & (columns.role != INDEX)
     buffer = columns.views.buffer[columns.view]
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    moved: dict[int, int] = {}
-    for here, number, only_moves in zip(at.tolist(), buffer.tolist(), moving.tolist(), strict=True):
-        (moved if only_moves else last)[number] = here
-        if not only_moves:
-            first.setdefault(number, here)
-    found = {number: (here, last[number]) for number, here in first.items()}
-    for number, here in moved.items():
-        found.setdefault(number, (here, here))
-    return Lives._make(transposed([(number, *life) for number, life in found.items()], 3))
+    moving = (moves[columns.kind][at] > 0) & (columns.role != INDEX)
+    found = [_first_and_last(buffer[of_those], at[of_those], buffers) for of_those in (~moving, moving)]
+    (used, first, last), (moved, _, at_last) = found
+    only = moved[np.isin(moved, used, invert=True)]
+    return Lives(
+        np.concatenate([used, only]),
+        np.concatenate([first[used], at_last[only]]),
+        np.concatenate([last[used], at_last[only]]),
+    )
+
+
+def _first_and_last(buffer: np.ndarray, at: np.ndarray, buffers: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The buffers of these uses in order of first use; and by buffer the instruction of the first and of the last use."""
+    import numpy as np
+
+    first = np.full(buffers, -1)
+    last = np.full(buffers, -1)
+    last[buffer] = np.arange(len(buffer))  # of several uses the last one stays
+    first[buffer[::-1]] = np.arange(len(buffer))[::-1]
+    used = np.flatnonzero(first >= 0)
+    used = used[np.argsort(first[used])]
+    at = np.append(at, -1)  # what is not used has the place -1
+    return used, at[first], at[last]

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from neff_bench.simulator import native
 from neff_bench.simulator.compiler.program.columns import PSUM, SBUF, table_of
 from neff_bench.simulator.compiler.program.dependencies import find_edges
-from neff_bench.simulator.compiler.program.lives import lives, lives_of_all
-from neff_bench.simulator.compiler.program.rectangles import Box, overlap, storage_box
+from neff_bench.simulator.compiler.program.lives import lives_of_all
 from neff_bench.simulator.errors import NkiValidationError
+from neff_bench.simulator.native.peak import Boxes, any_rivals
 from neff_bench.simulator.program import Access, Instruction, Program
 
 
@@ -22,35 +22,22 @@ def check_placement(program: Program) -> None:
     if all(buffer.address is None for buffer in program.buffers):
         return
     for core in range(len(program.cores)):
-        if (_rivals_in_c if native.library() else _any_rivals)(program, core):
+        if _are_rivals(program, core):
             _check_reads(program, program.cores[core])
 
 
-def _any_rivals(program: Program, core: int) -> bool:
+def _are_rivals(program: Program, core: int) -> bool:
     """Whether two placed tensors share bytes and are in use, first to last instruction, at one time."""
-    alive: dict[str, list[tuple[int, Box]]] = {"sbuf": [], "psum": []}
-    for index, (first, last) in lives(program, core).items():
-        buffer = program.buffers[index]
-        if buffer.memory == "hbm" or buffer.address is None:
-            continue
-        box = storage_box(buffer)
-        alive[buffer.memory] = [(end, other) for end, other in alive[buffer.memory] if end > first]
-        if any(overlap(other, box) for _, other in alive[buffer.memory]):
-            return True
-        alive[buffer.memory].append((last, box))
-    return False
+    import numpy as np
 
-
-def _rivals_in_c(program: Program, core: int) -> bool:
-    """`_any_rivals` in C: simulator/native/peak.c."""
     table = table_of(program)
     buffers, living = table.buffers, lives_of_all(table, core)
     for memory in (SBUF, PSUM):
         mine = (buffers.memory[living.buffer] == memory) & (buffers.address[living.buffer] >= 0)
         b, first, last = (column[mine] for column in living)
         row, start = buffers.partition[b], buffers.address[b]
-        boxes = (first, last, row, row + buffers.rows[b], start, start + buffers.row_bytes[b])
-        if native.call("any_rivals", len(b), boxes):
+        places = (row, row + buffers.rows[b], start, start + buffers.row_bytes[b])
+        if native.run(any_rivals, Boxes(len(b), first, last, *places, np.empty(len(b), np.int64))):
             return True
     return False
 
