@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from neff_bench.doors.watch.look import Figures
+from neff_bench.doors.watch.drawing import Figures
 
 SHOWN_MAX = 12
 """Of engines, and of lines: the largest differences."""
@@ -91,7 +91,7 @@ def _lines(figures: Figures) -> dict[_Key, tuple[str, float]]:
         for number, text in enumerate(whole.splitlines(), 1):
             keys[f"{file}:{number}"] = (file, text.strip(), seen[text.strip()])
             seen[text.strip()] += 1
-    return {keys.get(place, ("", place, 0)): (place, own) for place, (_, own) in figures.lines.items()}
+    return {keys.get(place, ("", place, 0)): (place, own) for place, own in figures.lines.items()}
 
 
 def _us(side: Mapping[_Key, tuple[str, float]], key: _Key) -> float | None:

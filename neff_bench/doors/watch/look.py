@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from neff_bench.doors.watch.drawing import Drawing, Figures, case_of, draw, figures_of, texts_of
 from neff_bench.doors.watch.subject import Subject, cases_of
 from neff_bench.errors import NeffBenchError
-from neff_bench.system.decoding import decoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from neff_bench.neffs.findings import Finding
     from neff_bench.stage2_profile.metrics.check import Verdict
     from neff_bench.stage2_profile.metrics.rows import Row
-    from neff_bench.viewer.page.document import Case as Shown
 
 SIZE_BYTES = 8
 """Of the number in front of each message: its length, big-endian."""
@@ -46,28 +45,19 @@ class Diagnostic(msgspec.Struct, frozen=True, order=True):
     code: str = ""
 
 
-class Figures(msgspec.Struct):
-    """What the looks at a case are compared by, in microseconds. `lines`: by place, on the critical path and on all engines. `texts`: of the source
-    files, by the name that a place has for them."""
-
-    busy_us: dict[str, float]
-    path_us: dict[str, float]
-    lines: dict[str, tuple[float, float]]
-    texts: Mapping[str, str]
-
-
 class Told(msgspec.Struct, omit_defaults=True):
-    """A message; None: nothing new. `figures`: by case. `files`: what the subject is made of. `broken`: why there is no number."""
+    """A message; None: nothing new. `figures`, `programs`: by case. `files`: what the subject is made of. `broken`: why there is no number."""
 
     rows: list[dict[str, Any]] | None = None
     figures: dict[str, Figures] | None = None
     page: bytes | None = None
+    programs: dict[str, bytes] | None = None
     diagnostics: list[Diagnostic] | None = None
     files: list[str] | None = None
     broken: str | None = None
 
 
-REQUEST = decoder(Subject)
+REQUEST = msgspec.msgpack.Decoder(Subject | Drawing)
 Tell = Callable[[Told], None]
 
 
@@ -83,8 +73,8 @@ class Seen:
 
 
 def main() -> int:
-    """Return the process; returns its exit code."""
-    subject = REQUEST.decode(sys.stdin.buffer.read())
+    """Answer one request; return the exit code."""
+    request = REQUEST.decode(sys.stdin.buffer.read())
     out = os.dup(1)
     os.dup2(2, 1)  # what a kernel prints is for people
 
@@ -94,7 +84,10 @@ def main() -> int:
         while data:
             data = data[os.write(out, data) :]
 
-    look(subject, tell)
+    if isinstance(request, Drawing):
+        tell(Told(page=draw(request)))
+    else:
+        look(request, tell)
     return 0
 
 
@@ -212,28 +205,13 @@ def _of_case(case: Case, folder: Path) -> Seen:
 
 
 def _picture(seen: Sequence[Seen], folders: Sequence[Any], tell: Tell) -> None:
-    from neff_bench.simulator.files.in_process import shown
-    from neff_bench.viewer.page.cases import case_of
+    from neff_bench.simulator.program import encode
     from neff_bench.viewer.page.document import document
 
-    cases = [
-        case_of(shown(one.row.case, timed.program, timed.schedule, timed.timeline, timed.keys), [*map(Path, folders)])
-        for one in seen[:PICTURES_MAX]
-        for timed in (one.timed,)
-    ]
-    tell(Told(page=document(seen[0].row.kernel or "", cases), figures={one.name: _figures(one) for one in cases}))
-
-
-def _figures(case: Shown) -> Figures:
-    from neff_bench.viewer.page.totals import line_totals, path_totals, track_totals
-
-    events = case.events
-    return Figures(
-        {one.title: one.busy_ns / 1e3 for one in track_totals(events)},
-        {what: ns / 1e3 for what, ns in path_totals(case.steps).items()},
-        {events.lines[one.line]: (one.path_ns / 1e3, one.own_ns / 1e3) for one in line_totals(events, case.steps)},
-        case.sides[0].texts,
-    )
+    drawn = seen[:PICTURES_MAX]
+    cases = [case_of(one.row.case, [one.timed], [texts_of(one.timed, folders)]) for one in drawn]
+    tell(Told(page=document(seen[0].row.kernel or "", cases), figures={one.name: figures_of(one) for one in cases}))
+    tell(Told(programs={one.row.case: encode(one.timed.program) for one in drawn}))
 
 
 def _broken_rules(subject: Subject, seen: Sequence[Seen], folders: Sequence[Any]) -> Iterator[Diagnostic]:

@@ -49,10 +49,16 @@ def app_of(session: Session, bell: Bell, token: str) -> ASGIApp:
     """Return the pages of a session, below the token."""
 
     async def picture(request: Request) -> Response:
-        save = session.saves.get(request.path_params["save"])
-        if save is None or save.page is None:
+        number, asked = request.path_params["save"], request.query_params
+        over, constants = asked.get("over", ""), "constants" in asked
+        save = session.saves.get(number)
+        page = save.page if save else None
+        if over or constants:
+            drawing = session.drawing(number, int(over) if over.isdecimal() else None, constants)
+            page = await asyncio.to_thread(session.draw, drawing) if drawing else None
+        if page is None:
             return PlainTextResponse("this save is not kept any more", 404)
-        return Response(save.page, media_type="text/html", headers={"content-security-policy": PICTURE + ALWAYS})
+        return Response(page, media_type="text/html", headers={"content-security-policy": PICTURE + ALWAYS})
 
     async def events(_: Request) -> Response:
         return EventSourceResponse(_states(session, bell))

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
@@ -14,8 +14,10 @@ from typing import IO, Any
 import msgspec
 
 from neff_bench.doors.watch.changes import Changes, changes
-from neff_bench.doors.watch.look import SIZE_BYTES, Diagnostic, Figures, Told
+from neff_bench.doors.watch.drawing import Drawing, Figures
+from neff_bench.doors.watch.look import SIZE_BYTES, Diagnostic, Told
 from neff_bench.doors.watch.subject import Subject
+from neff_bench.errors import NeffBenchError
 from neff_bench.stage1_generate.toolchains.compiler_process import python_environment
 from neff_bench.system.warm import WarmParent, WarmProcess
 
@@ -23,6 +25,10 @@ KEPT = 8
 """Saves that can still be pinned, beside the one that is."""
 _MODULE = "neff_bench.doors.watch.look"
 _TOLD = msgspec.msgpack.Decoder(Told)
+
+
+class LookFailed(NeffBenchError):
+    """A process that was to look at a save gave no answer."""
 
 
 class Save(msgspec.Struct):
@@ -36,6 +42,7 @@ class Save(msgspec.Struct):
     figures: dict[str, Figures] = {}
     diagnostics: list[Diagnostic] = []
     page: bytes | None = None
+    programs: dict[str, bytes] = {}
 
     @property
     def good(self) -> bool:
@@ -45,7 +52,7 @@ class Save(msgspec.Struct):
 
 class State(msgspec.Struct):
     """What a page shows. `save`: the newest. `good`: the one whose rows and picture are shown; it is older than `save` while that one is worked
-    on or broken. `since_last`, `since_pinned`: of the rows that are shown."""
+    on or broken; `last`: the good one before it. `since_last`, `since_pinned`: of the rows that are shown."""
 
     save: int
     at: str
@@ -53,6 +60,7 @@ class State(msgspec.Struct):
     broken: str | None
     diagnostics: list[Diagnostic]
     good: int | None
+    last: int | None
     pinned: int | None
     rows: list[dict[str, Any]]
     since_last: list[Changes]
@@ -108,7 +116,7 @@ class Session:
         pinned = self.saves.get(self.pinned or 0)
         return State(
             newest.number, newest.at, newest.busy, newest.broken, newest.diagnostics,
-            good.number if good else None, self.pinned, newest.rows or (good.rows if good else []),
+            good.number if good else None, earlier[-1].number if earlier else None, self.pinned, newest.rows or (good.rows if good else []),
             _between(earlier[-1] if earlier else None, newest if newest.rows else good),
             _between(pinned, newest if newest.rows else good),
         )  # fmt: skip
@@ -124,25 +132,52 @@ class Session:
             if number != self.pinned and not (good and number == good.number):
                 del self.saves[number]
 
+    def drawing(self, number: int, over: int | None, constants: bool) -> Drawing | None:
+        """Return what a picture of a save, over an older one, is made of; None where one of them is not there."""
+        saves = [self.saves.get(one) for one in (*((over,) if over else ()), number)]
+        known = [save for save in saves if save and save.programs]
+        if not known or len(known) < len(saves):
+            return None
+        title = known[-1].rows[0]["kernel"] or ""
+        texts = [{case: one.texts for case, one in save.figures.items()} for save in known]
+        return Drawing(title, [save.programs for save in known], texts, constants)
+
+    def draw(self, drawing: Drawing) -> bytes | None:
+        """Return the picture, from a process of its own; None where that fails. For a thread."""
+        try:
+            return next((told.page for told in self._asked(drawing, lambda _: None) if told.page), None)
+        except LookFailed:
+            return None
+
     def _follow(self, number: int) -> None:
-        """A look from its start to its end, in a thread of its own."""
+        """Follow a look from its start to its end, in a thread of its own."""
+        why = None
+        try:
+            for told in self._asked(self.subject, lambda process: self._post(self._started, number, process)):
+                self._post(self._hear, number, told)
+        except LookFailed as error:
+            why = str(error)
+        self._post(self._ended, number, why)
+
+    def _asked(self, request: Subject | Drawing, started: Callable[[WarmProcess], None]) -> Iterator[Told]:
+        """Yield what a process tells that is asked. Raises `LookFailed`."""
         process = self._warm.start(
             [sys.executable, "-m", _MODULE], cwd=Path.cwd(), environment=python_environment(), stdin=True
         )
         if process is None or process.stdin is None or process.stderr is None:
-            self._post(self._ended, number, "the process that looks cannot be started; start neff-bench watch again")
-            return
-        self._post(self._started, number, process)
+            raise LookFailed("the process that looks cannot be started; start neff-bench watch again")
+        started(process)
         threading.Thread(target=_pass_on, args=(process.stderr,), daemon=True).start()
         try:
-            process.stdin.write(msgspec.json.encode(self.subject))
+            process.stdin.write(msgspec.msgpack.encode(request))
             process.stdin.close()
-            for told in _messages(process.stdout):
-                self._post(self._hear, number, told)
-        except (OSError, ValueError):
+            yield from _messages(process.stdout)
+        except (OSError, ValueError, msgspec.MsgspecError):
             pass  # it was ended
-        code = process.wait()
-        self._post(self._ended, number, None if code == 0 else f"the look ended with exit code {code}")
+        finally:
+            code = process.wait()
+        if code:
+            raise LookFailed(f"the look ended with exit code {code}")
 
     def _post(self, call: Callable[..., None], *values: Any) -> None:
         try:
@@ -160,7 +195,7 @@ class Session:
         save = self.newest
         if number != save.number:
             return
-        for field in ("rows", "figures", "page", "diagnostics", "broken"):
+        for field in ("rows", "figures", "page", "programs", "diagnostics", "broken"):
             if getattr(told, field) is not None:
                 setattr(save, field, getattr(told, field))
         if told.files is not None:
@@ -190,7 +225,7 @@ def _between(before: Save | None, after: Save | None) -> list[Changes]:
     return changes((before.rows, before.figures), (after.rows, after.figures))
 
 
-def _messages(stream: IO[bytes]) -> Iterable[Told]:
+def _messages(stream: IO[bytes]) -> Iterator[Told]:
     while size := stream.read(SIZE_BYTES):
         yield _TOLD.decode(stream.read(int.from_bytes(size, "big")))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _INPUT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<shape>\d+(x\d+)*):(?P<dtype>\w+)")
 
 
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
+class Subject(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     """`file`: what the user named, absolute. `function`: of a kernel's file. `shapes`: the shapes file whose cases of that kernel are watched.
     `target`, `lnc`: above those of a shapes file; None for its own, else for what every door takes."""
 

@@ -64,16 +64,25 @@ function show(state) {
   $("pin").disabled = state.good === null || state.good === state.pinned;
   $("unpin").hidden = state.pinned === null;
   if (state.rows.length) requestAnimationFrame(() => { hook.numberMs = performance.timeOrigin + performance.now(); });
-  if (state.good !== null && state.good !== hook.shown) picture(state.good);
+  if (state.good !== null && address() !== hook.shown) picture(address());
 }
 
-function picture(save) {
-  hook.shown = save;
+// Where the picture is that is wanted: of the newest good save, maybe over another one.
+function address() {
+  const state = hook.state, over = state[$("over").value], words = [];
+  if (over && over !== state.good) words.push(`over=${over}`);
+  if ($("constants").checked) words.push("constants");
+  return `picture/${state.good}${words.length ? `?${words.join("&")}` : ""}`;
+}
+
+function picture(wanted) {
+  hook.shown = wanted;
+  const save = hook.state.good;
   const old = document.querySelector("iframe:not(.next)"), frame = document.createElement("iframe");
   for (const waiting of document.querySelectorAll("iframe.next")) waiting.remove();
   frame.className = "next";
   frame.title = "The picture of the last good save";
-  frame.src = `picture/${save}`;
+  frame.src = wanted;
   frame.onload = () => painted(frame, async () => {
     const seen = old && old.contentWindow.neffBench.state();
     if (seen) await frame.contentWindow.neffBench.restore(seen);
@@ -81,7 +90,7 @@ function picture(save) {
     if (old) frame.contentWindow.scrollTo(0, old.contentWindow.scrollY);
     frame.className = "";
     if (old) old.remove();
-    requestAnimationFrame(() => { hook.pictureMs = performance.timeOrigin + performance.now(); hook.painted = save; });
+    requestAnimationFrame(() => { hook.pictureMs = performance.timeOrigin + performance.now(); hook.painted = save; hook.paintedAt = wanted; });
   });
   $("pictures").append(frame);
 }
@@ -93,6 +102,7 @@ function painted(frame, then) {
   else then();
 }
 
+for (const name of ["over", "constants"]) $(name).onchange = () => { if (hook.state.good !== null) picture(address()); };
 $("pin").onclick = () => fetch(`pin?save=${hook.state.good}`, { method: "POST" });
 $("unpin").onclick = () => fetch("pin", { method: "POST" });
 const source = new EventSource("events");

@@ -71,6 +71,21 @@ def test_two_tabs_show_the_same_and_a_pin_in_one_is_seen_in_the_other(browser, r
         other.close()
 
 
+def test_the_picture_over_the_last_one_has_the_tracks_of_both(browser, running):
+    browser.open(running.address, "window.neffBenchWatch && neffBenchWatch.painted")
+    running.save(KERNEL.replace("rows, columns = x.shape", "rows, columns = x.shape\n    rows //= 2"))
+    browser.wait(f"{STATE}.save === 2 && !{STATE}.busy && neffBenchWatch.painted === 2")
+    inner = "document.querySelector('iframe:not(.next)').contentWindow"
+    browser.value("(() => { const over = document.getElementById('over'); over.value = 'last'; over.onchange(); })()")
+    browser.wait("neffBenchWatch.paintedAt === 'picture/2?over=1'")
+    tracks = browser.value(f"{inner}.neffBench.timeline.head.tracks.map(one => one.letter)")
+    assert {"A", "B"} == set(tracks)
+    browser.value("document.getElementById('over').value = ''; document.getElementById('constants').click()")
+    browser.wait("neffBenchWatch.paintedAt === 'picture/2?constants'")
+    assert "better by a factor of two" in browser.value(f"{inner}.document.body.textContent")
+    assert browser.errors() == []
+
+
 def test_what_a_kernel_says_is_text_and_never_markup(browser, running):
     browser.open(running.address, "window.neffBenchWatch && neffBenchWatch.painted")
     running.save(KERNEL.replace("rows, columns = x.shape", "raise ValueError('<img src=x onerror=alert(1)>')"))
