@@ -16,7 +16,7 @@ from neff_bench.chips import Chip
 from neff_bench.simulator import native
 from neff_bench.simulator.compiler.code.lowering import Operations
 from neff_bench.simulator.compiler.program.dependencies import Edges
-from neff_bench.simulator.native.order import ENGINES, Order, issue_all
+from neff_bench.simulator.native.issuing import ENGINES, Order, issue_all
 
 if TYPE_CHECKING:
     import numpy as np

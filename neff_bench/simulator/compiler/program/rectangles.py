@@ -46,12 +46,6 @@ def box_of(access: Access, buffer: Buffer) -> Box:
     return Box(*_box(access.offset, SIZE_BYTES[access.dtype], bool(access.dynamic), access.pattern, row, buffer.size_bytes // row, 0, 0))  # fmt: skip
 
 
-def storage_box(buffer: Buffer) -> Box:
-    """The rectangle of a placed buffer in the memory that it lies in."""
-    start = buffer.address or 0
-    return Box(buffer.partition, buffer.partition + buffer.shape[0], start, start + buffer.row_bytes)
-
-
 def overlap(a: Box, b: Box) -> bool:
     """Whether two rectangles share a byte."""
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
