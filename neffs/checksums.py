@@ -81,8 +81,10 @@ def wrong_size(directory: Path, files: Mapping[str, FileSum]) -> str | None:
     for name, expected in files.items():
         try:
             status = plain_status(directory / name)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return f"{name} is missing"
+        except OSError as error:
+            return f"{name} cannot be read: {error.strerror}"
         if status is None:
             return f"{name} is not a plain file"
         if expected.bytes is not None and status.st_size != expected.bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import get_args
 
 from neff_bench.errors import WrongCall
 from neff_bench.neffs.bundle import MANIFEST
@@ -11,12 +12,13 @@ from neff_bench.neffs.errors import NeffsError, StoreError
 from neff_bench.neffs.store import OWN, Store, check_own
 from neff_bench.stage2_profile.capture.safety import check_store as check_owner
 from neff_bench.stage2_profile.errors import ProfileError
-from neff_bench.stage2_profile.upkeep.fsck import Examined, Finding, certain, examine
-from neff_bench.stage2_profile.upkeep.gc import Removed, collect
+from neff_bench.stage2_profile.upkeep.fsck import Examined, Finding, Problem, certain, examine
+from neff_bench.stage2_profile.upkeep.gc import Left, Removed, collect
 from neff_bench.stage2_profile.upkeep.merge import GOOD, Merged, merge
 from neff_bench.stage2_profile.upkeep.repair import new_aside, repair
 from neff_bench.terminal.answer import NONE, Answer, Column, Grid
 from neff_bench.terminal.output import write_answer
+from neff_bench.terminal.streams import error
 
 
 def check_store(directory: Path, repairs: bool, format_: str, output: Path | None) -> int:
@@ -32,8 +34,8 @@ def check_store(directory: Path, repairs: bool, format_: str, output: Path | Non
             examined.findings = certain(
                 store, examined.findings, lambda found: done.update(repair(store, aside, found))
             )
-        except NeffsError as error:
-            raise ProfileError(str(error)) from None
+        except NeffsError as wrong:
+            raise ProfileError(str(wrong)) from None
     write_answer(_fsck_answer(examined, done), format_, output)
     return 1 if examined.findings else 0
 
@@ -43,7 +45,8 @@ def remove_runs(directory: Path, keep: int, dry_run: bool, format_: str, output:
     store, only = _store_of(directory)
     if not dry_run:
         check_owner(store)
-    removed = list(collect(store, keep, only, dry_run=dry_run))
+    done = list(collect(store, keep, only, dry_run=dry_run))
+    removed = [one for one in done if isinstance(one, Removed)]
     total_bytes = sum(run.bytes for run in removed)
     said = "would be removed" if dry_run else "removed"
     cases = len({run.case for run in removed})
@@ -54,7 +57,10 @@ def remove_runs(directory: Path, keep: int, dry_run: bool, format_: str, output:
     )
     names = [field.name for field in fields(Removed)]
     write_answer(Answer([asdict(run) for run in removed], names, [grid]), format_, output)
-    return 0
+    left = [one for one in done if isinstance(one, Left)]
+    for one in left:
+        error(f"{one.case}: {one.reason}; its runs are left as they are")
+    return 1 if left else 0
 
 
 def merge_stores(into: Path, sources: tuple[Path, ...], format_: str, output: Path | None) -> int:
@@ -64,8 +70,8 @@ def merge_stores(into: Path, sources: tuple[Path, ...], format_: str, output: Pa
         check_owner(into)
     try:
         merged = list(merge(Store(into), stores))
-    except NeffsError as error:
-        raise ProfileError(str(error)) from None
+    except NeffsError as wrong:
+        raise ProfileError(str(wrong)) from None
     bad = [one for one in merged if one.done not in GOOD]
     kinds = [one.done for one in merged]
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "nothing to merge"
@@ -95,8 +101,8 @@ def _store_of(directory: Path) -> tuple[Path, str | None]:
     try:
         names = Store(directory).names()
         check_own(directory)
-    except StoreError as error:
-        raise WrongCall(str(error)) from None
+    except StoreError as wrong:
+        raise WrongCall(str(wrong)) from None
     if (directory / OWN).is_dir() or any((directory / name / MANIFEST).exists() for name in names):
         return directory, None
     raise WrongCall(f"{directory}: not a store; expected a directory that generate-neffs wrote")
@@ -119,4 +125,4 @@ def _count(examined: Examined) -> str:
     if not examined.findings:
         return "every file is as it was written"
     kinds = [finding.problem for finding in examined.findings]
-    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in ("damaged", "missing", "surplus") if kind in kinds)
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in get_args(Problem) if kind in kinds)

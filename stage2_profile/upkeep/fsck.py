@@ -20,7 +20,7 @@ from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.system.lock import is_held, locked
 from neff_bench.terminal.streams import notice
 
-Problem = Literal["damaged", "missing", "surplus"]
+Problem = Literal["damaged", "missing", "surplus", "unreadable"]
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,14 @@ def examine(store: Path, only: str | None = None) -> Examined:
         done.findings += _beside_the_bundles(store)
     for name in [only] if only is not None else Store(store).names():
         done.bundles += 1
-        done.findings += _bundle(store, name, done)
-        for path in reversed(runs.run_directories(store / name)):
-            done.runs += 1
-            done.findings += _run(store, name, path, done)
+        try:
+            done.findings += _bundle(store, name, done)
+            for path in reversed(runs.run_directories(store / name)):
+                done.runs += 1
+                done.findings += _run(store, name, path, done)
+        except OSError as error:
+            where = os.path.relpath(error.filename or store / name, store)
+            done.findings.append(Finding(name, None, where, "unreadable", error.strerror or str(error)))
     return done
 
 
@@ -67,6 +71,7 @@ def certain(
     found: list[Finding] = []
     live_since = _live_since(store)
     for case in dict.fromkeys(finding.case for finding in findings):
+        may_repair = repair is not None
         with ExitStack() as held:
             try:
                 if case is not None:
@@ -74,16 +79,17 @@ def certain(
             except BlockingIOError:
                 notice(f"{case}: another command works on it now; look again when it is done")
                 continue
-            except (OSError, StoreError):
-                if repair is not None:
-                    raise
+            except (OSError, StoreError) as error:
                 # Who may not lock here may not look under the lock: the second look has to do.
+                if repair is not None:
+                    notice(f"{case}: not repaired: {error}")
+                may_repair = False
             again = set(examine(store, case).findings if case is not None else _beside_the_bundles(store))
             mine = [
                 one for one in findings if one.case == case and one in again and not _is_new(store, one, live_since)
             ]
             found += mine
-            if repair is not None and mine:
+            if repair is not None and may_repair and mine:
                 repair(mine)
     return found
 
@@ -136,7 +142,7 @@ def _bundle(store: Path, name: str, done: Examined) -> Iterator[Finding]:
     try:
         bundle = read_bundle(path)
     except BundleError as error:
-        problem: Problem = "damaged" if os.path.lexists(path / MANIFEST) else "missing"
+        problem: Problem = "damaged" if _exists(path / MANIFEST) else "missing"
         yield Finding(name, None, f"{name}/{MANIFEST}", problem, error.what)
         return
     done.unverified += not bundle.verified
@@ -163,7 +169,7 @@ def _run(store: Path, case: str, path: Path, done: Examined) -> Iterator[Finding
     try:
         run = runs.read_run(path)
     except RunDamaged as error:
-        problem: Problem = "damaged" if os.path.lexists(path / runs.RECORD) else "missing"
+        problem: Problem = "damaged" if _exists(path / runs.RECORD) else "missing"
         yield Finding(case, path.name, f"{where}/{runs.RECORD}", problem, error.what)
         return
     done.unverified += not run.verified
@@ -179,10 +185,19 @@ def _compared(path: Path, expected: dict[str, FileSum], case: str, run: str | No
         one = {name: sums}
         wrong = wrong_size(path, one) or (wrong_content(path, one) if sums.sha256 is not None else None)
         if wrong is not None:
-            problem: Problem = "damaged" if os.path.lexists(path / name) else "missing"
+            problem: Problem = "damaged" if _exists(path / name) else "missing"
             yield Finding(case, run, f"{where}/{name}", problem, wrong)
 
 
 def _surplus(names: list[str], case: str, run: str | None, where: str) -> Iterator[Finding]:
     for name in names:
         yield Finding(case, run, f"{where}/{name}", "surplus", "not recorded when the directory was written")
+
+
+def _exists(path: Path) -> bool:
+    """Return whether something is there. Raises `OSError` where that cannot be seen."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True

@@ -22,31 +22,46 @@ class Removed:
     bytes: int
 
 
-def collect(store: Path, keep: int, only: str | None = None, *, dry_run: bool = False) -> Iterator[Removed]:
+@dataclass(frozen=True)
+class Left:
+    """A case that could not be looked at, and why."""
+
+    case: str
+    reason: str
+
+
+def collect(store: Path, keep: int, only: str | None = None, *, dry_run: bool = False) -> Iterator[Removed | Left]:
     """Remove all but the newest `keep` runs of each case; the runs that its row shows, by a profiler and by nrtpy, always stay, and so do damaged runs and
     those of a case that another process profiles now. Raises `StoreError` when there is no store."""
     for name in [only] if only is not None else Store(store).names():
-        path = store / name
-        if not runs.run_directories(path):
-            continue
-        with runs.locked(path) as held:
-            if held is None:
+        try:
+            yield from _collect(store / name, keep, dry_run)
+        except OSError as error:
+            yield Left(name, f"{error.filename or store / name}: {error.strerror or error}")
+
+
+def _collect(path: Path, keep: int, dry_run: bool) -> Iterator[Removed]:
+    """Remove old runs of one case."""
+    if not runs.run_directories(path):
+        return
+    with runs.locked(path) as held:
+        if held is None:
+            return
+        try:
+            bundle = read_bundle(path)
+        except BundleError:
+            return
+        sha256 = bundle.manifest.neff_sha256
+        best = [runs.best_run(path, sha256, traced=traced).found for traced in (True, False)]
+        shown = [found[0] for found in best if found is not None]
+        readable = [run for run in runs.run_directories(path) if _is_readable(run)]
+        for run in reversed(readable[keep:]):
+            if run in shown:
                 continue
-            try:
-                bundle = read_bundle(path)
-            except BundleError:
-                continue
-            sha256 = bundle.manifest.neff_sha256
-            best = [runs.best_run(bundle.path, sha256, traced=traced).found for traced in (True, False)]
-            shown = [found[0] for found in best if found is not None]
-            readable = [path for path in runs.run_directories(bundle.path) if _is_readable(path)]
-            for path in reversed(readable[keep:]):
-                if path in shown:
-                    continue
-                size_bytes = sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
-                if not dry_run:
-                    runs.remove(path)
-                yield Removed(name, path.name, size_bytes)
+            size_bytes = sum(file.lstat().st_size for file in run.rglob("*") if not file.is_dir())
+            if not dry_run:
+                runs.remove(run)
+            yield Removed(path.name, run.name, size_bytes)
 
 
 def _is_readable(path: Path) -> bool:

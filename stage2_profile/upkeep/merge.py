@@ -17,7 +17,7 @@ from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.errors import RunDamaged
 
-Done = Literal["copied", "runs added", "kept", "another build", "damaged", "busy"]
+Done = Literal["copied", "runs added", "kept", "another build", "damaged", "busy", "unreadable"]
 GOOD = ("copied", "runs added", "kept")
 
 
@@ -42,8 +42,13 @@ def merge(into: Store, sources: Iterable[Path]) -> Iterator[Merged]:
             if isinstance(found, BundleError):
                 yield Merged(found.name, str(source), "damaged", found.what)
                 continue
-            with into.lock(found.name):
-                yield _merge_one(into, source, found)
+            try:
+                with into.lock(found.name):
+                    done = _merge_one(into, source, found)
+            except OSError as error:
+                reason = f"{error.filename or found.path}: {error.strerror or error}"
+                done = Merged(found.name, str(source), "unreadable", reason)
+            yield done
 
 
 def _merge_one(into: Store, source: Path, bundle: Bundle) -> Merged:

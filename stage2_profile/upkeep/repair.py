@@ -61,6 +61,8 @@ def _move(store: Path, aside: Path, file: str) -> None:
 def _bundle_file(store: Path, aside: Path, finding: Finding) -> str:
     if finding.problem == "missing":
         return "the next generate builds the case again"
+    if finding.problem == "unreadable":
+        return "left as it is; make it readable"
     _move(store, aside, finding.file)
     if finding.case is None or finding.problem == "surplus":
         return "set aside"
