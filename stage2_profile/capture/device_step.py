@@ -341,11 +341,7 @@ class Attempts:
             created=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
             warnings=tuple(dict.fromkeys(self.warnings)),
             outputs=left[0].outputs if left else {},
-            executions=()
-            if reason
-            else tuple(
-                runs.Execution(rank=trace.rank, execution=trace.execution, ntff=trace.file) for trace in self._counted()
-            ),
+            executions=() if reason else self._executions(),
             commands=tuple(self.commands),
             series=self.series,
             warmup=self.options.executions.warmup,
@@ -357,6 +353,13 @@ class Attempts:
             deterministic=True if self.compares and not reason else self.deterministic,
         )
 
+    def _executions(self) -> tuple[runs.Execution, ...]:
+        times = self._times_of_traces()
+        return tuple(
+            runs.Execution(rank=each.rank, execution=each.execution, ntff=each.file, traced_s=times.get(each.file))
+            for each in self._counted()
+        )
+
     def _counted(self) -> list[arguments.Trace]:
         """Return the traces after the warm-up; those of the warm-up are removed."""
         traces = self.traces()
@@ -364,6 +367,15 @@ class Attempts:
             if trace.execution <= self.options.executions.warmup:
                 (self.work / trace.file).unlink()
         return [trace for trace in traces if trace.execution > self.options.executions.warmup]
+
+    def _times_of_traces(self) -> dict[str, float | None]:
+        """What each trace says of itself; of simulated ones nothing is asked. Raises `CaptureFailed` for a trace of another NEFF."""
+        if self.tool.kind == "sim":
+            return {}
+        from neff_bench.stage2_profile.capture.neff_check import trace_time_s
+
+        neff = self.bundle.path / str(self.bundle.manifest.neff)
+        return {trace.file: trace_time_s(self.work / trace.file, neff) for trace in self.traces()}
 
     def _times(self) -> list[nrtpy.Times]:
         return [nrtpy.read_times((self.work / file).read_bytes()) for file in nrtpy.result_files(self.plan.ranks)]
@@ -393,17 +405,18 @@ class Attempts:
                 return wrong
         if self.plan.single_io:
             return None
-        if not self.is_nrtpy and (without := self._untraced()):
-            return f"it wrote no trace of rank {', '.join(map(str, without))}"
+        traced = set(range(self.plan.ranks)) if self.is_nrtpy else {trace.rank for trace in self.traces()}
+        if without := [str(rank) for rank in range(self.plan.ranks) if rank not in traced]:
+            return f"it wrote no trace of rank {', '.join(without)}"
+        try:
+            self._times_of_traces()
+        except CaptureFailed as error:
+            return str(error)
         for rank, left in enumerate(self._left(done)):
             wrong = self._wrong_output(left.outputs)
             if wrong is not None:
                 return wrong + (f" on rank {rank}" if self.plan.ranks > 1 else "")
         return None
-
-    def _untraced(self) -> list[int]:
-        traced = {trace.rank for trace in self.traces()}
-        return [rank for rank in range(self.plan.ranks) if rank not in traced]
 
     def _wrong_output(self, outputs: Mapping[str, str]) -> str | None:
         for tensor in self.bundle.manifest.outputs:

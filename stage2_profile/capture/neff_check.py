@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from neff_bench.neffs.agreement import disagreement
 from neff_bench.neffs.bundle import Bundle
+from neff_bench.parsers.container import read_container, same_program
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.neff import HEADER_BYTES
-from neff_bench.parsers.neff import is_neff, read_neff
+from neff_bench.parsers.neff import is_neff, read_neff, read_uuid
 from neff_bench.parsers.plausibility import straight
 from neff_bench.stage2_profile.errors import CaptureFailed
 
@@ -25,3 +28,15 @@ def compare_neff(bundle: Bundle) -> tuple[tuple[str, ...], dict[str, int]]:
     if (wrong := disagreement(bundle.manifest, neff)) is not None:
         raise CaptureFailed(f"{wrong}; build the case again (generate-neffs --force)")
     return (), straight(neff)
+
+
+def trace_time_s(trace: Path, neff: Path) -> float | None:
+    """Return the time of the execution that a trace states itself; None where its layout is not known. Raises `CaptureFailed` for the
+    trace of another NEFF."""
+    try:
+        container = read_container(trace)
+        if container.window is not None and same_program(container.uuid.hex(), read_uuid(neff)) is False:
+            raise CaptureFailed(f"its trace {trace.name} is of another NEFF")
+    except ParseError:
+        return None
+    return None if container.total_time_ps is None else container.total_time_ps / 1e12

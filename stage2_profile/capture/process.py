@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import threading
@@ -185,4 +186,5 @@ def describe_exit(done: Finished, timeout_s: float) -> str:
         return "interrupted"
     if done.overflowed:
         return "printed more than the limit, ended"
-    return ending(128 - done.exit_code if done.exit_code > 128 else done.exit_code)
+    is_signal = done.exit_code - 128 in set(signal.Signals)
+    return ending(128 - done.exit_code if is_signal else done.exit_code)

@@ -70,12 +70,13 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Execution(msgspec.Struct, frozen=True, kw_only=True):
-    """One profiled execution: its trace, and what `view` and `show-session` made of it (None: not yet). `detail`:
+    """One profiled execution: its trace, the time that the trace states, and what `view` and `show-session` made of it (None: not yet). `detail`:
     the whole profile, a JSON file or a directory of Parquet tables, which is made only when it is asked for."""
 
     rank: int
     execution: int
     ntff: str
+    traced_s: float | None = None
     summary: str | None = None
     session: str | None = None
     detail: str | None = None

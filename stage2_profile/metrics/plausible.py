@@ -46,6 +46,17 @@ def suspicions(
     return tuple(dict.fromkeys(found))
 
 
+def beside_traces(executions: Sequence[tuple[int, Summary]], traced: Mapping[int, Sequence[float]]) -> list[str]:
+    """Return one sentence for each summary whose time is not that of its trace. `traced`: the times that the traces of an execution
+    state, one for each rank."""
+    return [
+        f"total_time is {summary.total_time_s:g} s, the trace of execution {number} says {traced[number][0]:g} s"
+        for number, summary in executions
+        if summary.total_time_s is not None and traced.get(number)
+        if all(abs(summary.total_time_s - time_s) > TIME_TOLERANCE * time_s for time_s in traced[number])
+    ]
+
+
 def of_numbers(numbers: Mapping[str, Any]) -> list[str]:
     """Judge numbers that our own reader took from a trace, as `impossible` does those of tools."""
     total_us = numbers.get("total_time_us")

@@ -26,7 +26,7 @@ from neff_bench.stage2_profile.metrics.check import (
     suspected,
     with_findings,
 )
-from neff_bench.stage2_profile.metrics.plausible import suspicions
+from neff_bench.stage2_profile.metrics.plausible import beside_traces, suspicions
 from neff_bench.stage2_profile.metrics.rows import Row, Status, built_fields
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
 
@@ -80,7 +80,8 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         gap, notes = _system_trace(path, record)
         verdict = with_findings(_verdict(bundle, path, record, rank), record.findings)
         executions = _numbered(record, summaries)
-        if impossible := suspicions(executions, numbers, bundle.manifest.case.dtype, record.program):
+        impossible = suspicions(executions, numbers, bundle.manifest.case.dtype, record.program)
+        if impossible := (*impossible, *beside_traces(executions, _traced(record, rank))):
             verdict = suspected(verdict, impossible)
     except RunDamaged as error:
         return _failed_run(bundle, path, record, f"{error}; profile it again with --force")
@@ -135,6 +136,15 @@ def _numbered(record: runs.Run, summaries: Sequence[Summary]) -> list[tuple[int,
     viewed = sorted({each.execution for each in record.executions if each.summary is not None})
     numbers = viewed if len(viewed) == len(summaries) else range(2, len(summaries) + 2)
     return list(zip(numbers, summaries))
+
+
+def _traced(record: runs.Run, rank: int | None) -> dict[int, list[float]]:
+    """Return the times that the traces state themselves, by execution; of all ranks where none is named."""
+    found: dict[int, list[float]] = {}
+    for each in record.executions:
+        if each.traced_s is not None and rank in (None, each.rank):
+            found.setdefault(each.execution, []).append(each.traced_s)
+    return found
 
 
 def without_damage(path: Path, record: runs.Run) -> runs.Run:

@@ -27,6 +27,7 @@ PLAIN = {
     "no_json": False,  # of a system trace
     "output_file_counts": True,  # or view gives the JSON of a system trace a name of its own
     "jax": True,  # on the host, beside the SDK
+    "stale_trace": False,  # capture leaves the trace of another NEFF
     "misbehaves": False,  # each second capture, in the ways of files/misbehaviour.py
     "compiler_error": "",  # on standard error of neuronx-cc, which then fails
 }

@@ -152,6 +152,7 @@ def test_executions_that_differ_are_told(built):
         ("engine", "vector_engine_active_time is 1 s"),
         ("mfu", "no device reaches"),
         ("counts", "vector_engine_instruction_count is 0, the NEFF has 1 instructions for it"),
+        ("milliseconds", "total_time is 0.00578 s, the trace of execution 2 says 5.78e-06 s"),
         ("two_roots", "2 summaries of one trace"),
     ],
 )
@@ -160,6 +161,13 @@ def test_a_summary_that_cannot_be_is_no_result(built, summary, word):
     (row,) = rows.values()
     assert row["check"] == "suspect" or row["status"] == "failed"
     assert word in row["reason"]
+
+
+def test_the_trace_of_another_neff_is_no_result(built):
+    rows, captures = profiled(built, "--only", "*subtract*", stale_trace=True)
+    (row,) = rows.values()
+    assert (row["status"], len(captures)) == ("failed", 2)
+    assert "its trace profile_exec_2.ntff is of another NEFF (2 tries)" in row["reason"]
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,11 @@ def ntff(neff, program, execution, misdeed=""):
         queue = (7, message((1, 0), (2, 0), (4, "qSyncIO0")))
         name = f"sg{core:02d}"
         graphs.append((1, message((1, name), *([(3, core)] if core else []), *streams, queue, (14, total))))
+    uuid = bytes(16) if HABITS["stale_trace"] else neff.uuid
     metadata = message(
-        (1, "file.neff"), (2, neff.uuid), (3, 10001), (4, message((4, message(*graphs)))), (5, 1),
+        (1, "file.neff"), (2, uuid), (3, 10001), (4, message((4, message(*graphs)))), (5, 1),
         (8, message((1, 2), (2, 34), (3, 10))), (9, HABITS["instance"]), (10, 2),
-        (15, message((1, neff.uuid), (2, origin), (3, origin + total))), *sections, (40, misdeed),
+        (15, message((1, uuid), (2, origin), (3, origin + total))), *sections, (40, misdeed),
     )  # fmt: skip
     return bytes([6]) + len(metadata).to_bytes(7, "little") + bytes(120) + metadata + data
 
@@ -257,6 +258,10 @@ class Profile:
         (folder / "done.json").write_text(json.dumps({"tables": sorted(rows)}))
 
 
+def _milliseconds(found):
+    return {key: value * 1000 if key.endswith("_time") else value for key, value in found.items()}
+
+
 def _zero(found):
     return {**found, "total_time": 0}
 
@@ -311,6 +316,7 @@ IMPOSSIBLE = {
     None: lambda found: found,
     "two_roots": lambda found: found,
     "zero": _zero,
+    "milliseconds": _milliseconds,
     "active": _active,
     "mfu": _mfu,
     "engine": _engine,

@@ -32,6 +32,10 @@ def test_a_signal_is_named(tmp_path):
     assert describe_exit(done, 1) == "killed by SIGSEGV"
 
 
+def test_an_exit_code_that_no_signal_has_is_one(tmp_path):
+    assert describe_exit(start(["sh", "-c", "exit 255"], tmp_path), 1) == "exit code 255"
+
+
 def test_a_timeout_ends_the_whole_group(tmp_path):
     done = start(["sh", "-c", "sleep 61.0731 & sleep 61.0731"], tmp_path, timeout_s=0.3)
     assert done.timed_out
