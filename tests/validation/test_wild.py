@@ -26,3 +26,15 @@ def test_a_package_that_is_not_installed_has_any_part():
 def test_a_part_that_an_installed_package_lacks_stays_absent():
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("click.no_such_part")
+
+
+def test_a_public_kernel_has_the_same_verdict_by_the_two_commands(nki_samples, tmp_path):
+    from validation.wild import generated
+    from validation.wild.cases import CASES
+
+    (tmp_path / "aws-neuron").mkdir()
+    (tmp_path / "aws-neuron" / "nki-samples").symlink_to(nki_samples)
+    (at,) = [at for at, case in enumerate(CASES) if case.name.endswith("tensor_addition_nki_kernels.py:nki_tensor_add")]
+    (tmp_path / "built").mkdir()
+    (found,) = generated.verdicts([at], tmp_path, tmp_path / "built", 1)
+    assert (found["verdict"], found["findings"]) == ("right", [])

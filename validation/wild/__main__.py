@@ -1,9 +1,10 @@
 """Public kernels on the embedded toolchain, each against a reference: right, wrong, refused by name, or crashed.
 
-    python -m validation.wild CHECKOUTS [--only TEXT] [--jobs N] [--timeout SECONDS]
+    python -m validation.wild CHECKOUTS [--only TEXT] [--jobs N] [--timeout SECONDS] [--by generate --keep FOLDER]
 
 CHECKOUTS holds the repositories as OWNER/NAME. Each kernel runs in a process of its own. A package that a file imports
-for its host code only and that is not installed (torch, torch_xla) is replaced by an empty one.
+for its host code only and that is not installed (torch, torch_xla) is replaced by an empty one. `--by generate` builds and profiles all of them
+by `generate-neffs` and `profile-neffs`, and says what their rows find.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections import Counter
@@ -28,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 from validation.wild.cases import CASES  # noqa: E402
-from validation.wild.cases.case import Case  # noqa: E402
+from validation.wild.cases.case import Case, relative_error  # noqa: E402
 from validation.wild.loading import load, replace_host_packages  # noqa: E402
 
 VERDICTS = ("right", "wrong", "refused", "crashed")
@@ -41,15 +43,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one kernel")
     parser.add_argument("--case", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--by", choices=("simulate", "generate"), default="simulate")
+    parser.add_argument("--keep", type=Path, help="a folder for what --by generate writes")
     given = parser.parse_args(arguments)
     if given.case is not None:
         print(json.dumps(_verdict(CASES[given.case], given.checkouts / CASES[given.case].repository)))
         return 0
     chosen = [at for at, case in enumerate(CASES) if given.only in f"{case.repository}/{case.name}"]
-    with ThreadPoolExecutor(given.jobs) as pool:
-        found = list(pool.map(lambda at: run_apart(at, given.checkouts, given.timeout), chosen))
+    if given.by == "generate":
+        found = _by_generate(chosen, given.checkouts, given.keep, given.jobs)
+    else:
+        with ThreadPoolExecutor(given.jobs) as pool:
+            found = list(pool.map(lambda at: run_apart(at, given.checkouts, given.timeout), chosen))
     _report([CASES[at] for at in chosen], found)
     return 0 if all(one["verdict"] in ("right", "refused") for one in found) else 1
+
+
+def _by_generate(chosen: Sequence[int], checkouts: Path, keep: Path | None, jobs: int) -> list[dict[str, Any]]:
+    from validation.wild import generated
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = (keep or Path(scratch)).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        present = [at for at in chosen if (checkouts / CASES[at].repository / CASES[at].path).is_file()]
+        said = dict(zip(present, generated.verdicts(present, checkouts.resolve(), folder, jobs), strict=True))
+    found = [said.get(at, {"verdict": "missing", "what": "no checkout", "findings": []}) for at in chosen]
+    for at, one in zip(chosen, found, strict=True):
+        told = "".join(
+            f"\n    {each['kind']}: {each['text']} ({each['file']}:{each['line']})" for each in one["findings"]
+        )
+        print(f"{one['verdict']:8} {CASES[at].repository}/{CASES[at].name}  {one['what']}{told}", flush=True)
+    return found
 
 
 def run_apart(at: int, checkouts: Path, timeout: float) -> dict[str, str]:
@@ -86,7 +110,7 @@ def _verdict(case: Case, checkout: Path) -> dict[str, str]:
         return {"verdict": "crashed", "what": f"{type(error).__name__}: {error}"}
     finally:
         sys.stdout = stdout
-    errors = [_relative(result, wanted) for result, wanted in zip(results, expected, strict=True)]
+    errors = [relative_error(result, wanted) for result, wanted in zip(results, expected, strict=True)]
     right = all(error <= case.tolerance for error in errors)
     what = f"relative error {max(errors):.1e}, {time.monotonic() - started:.0f} s"
     too_large = [str(one.message) for one in warned if issubclass(one.category, CapacityWarning)]
@@ -130,15 +154,6 @@ def _by_the_module(case: Case, checkout: Path, kernel: Any) -> tuple[list[Any], 
 
 def _several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (tuple, list)) else [value]
-
-
-def _relative(result: Any, expected: Any) -> float:
-    """The L2 norm of the difference over that of the expected values; infinite where a value is no number."""
-    got = np.asarray(result, dtype=np.float32).ravel()
-    want = np.asarray(expected, dtype=np.float32).ravel()
-    if got.shape != want.shape or not np.isfinite(got).all():
-        return float("inf")
-    return float(np.linalg.norm(got - want) / max(float(np.linalg.norm(want)), 1e-30))
 
 
 def _report(cases: Sequence[Case], found: Sequence[dict[str, str]]) -> None:

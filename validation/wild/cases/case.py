@@ -42,6 +42,15 @@ class Case:
         return f"{self.path}:{self.kernel}{self.label}"
 
 
+def relative_error(result: Any, expected: Any) -> float:
+    """The L2 norm of the difference over that of the expected values; infinite where a value is no number."""
+    got = np.asarray(result, dtype=np.float32).ravel()
+    want = np.asarray(expected, dtype=np.float32).ravel()
+    if got.shape != want.shape or not np.isfinite(got).all():
+        return float("inf")
+    return float(np.linalg.norm(got - want) / max(float(np.linalg.norm(want)), 1e-30))
+
+
 def floats(random: np.random.Generator, *shape: int, scale: float = 1.0) -> np.ndarray:
     return (random.standard_normal(shape) * scale).astype(np.float32)
 
