@@ -34,7 +34,8 @@ def test_a_public_kernel_has_the_same_verdict_by_the_two_commands(nki_samples, t
 
     (tmp_path / "aws-neuron").mkdir()
     (tmp_path / "aws-neuron" / "nki-samples").symlink_to(nki_samples)
-    (at,) = [at for at, case in enumerate(CASES) if case.name.endswith("tensor_addition_nki_kernels.py:nki_tensor_add")]
+    name = "src/nki_samples/tutorials/tensor_addition/tensor_addition_nki_kernels.py:nki_tensor_add"
+    at = next(at for at, case in enumerate(CASES) if (case.repository, case.name) == ("aws-neuron/nki-samples", name))
     (tmp_path / "built").mkdir()
     (found,) = generated.verdicts([at], tmp_path, tmp_path / "built", 1)
     assert (found["verdict"], found["findings"]) == ("right", [])
