@@ -8,6 +8,9 @@ from pathlib import Path
 from neff_bench.terminal.options import PATH, OutputOptions, argument, flag, option
 from neff_bench.terminal.output import PAGE, is_page
 
+LETTERS = "BCDE"
+"""What the sides that are held against A are called."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(OutputOptions):
@@ -15,6 +18,7 @@ class CompareOptions(OutputOptions):
 
     first: Path = argument(required=True, metavar="A", type=PATH)
     second: Path | None = argument(metavar="[B]", type=PATH)
+    more: tuple[Path, ...] = argument(default=(), nargs=-1, metavar="[C D E]", type=PATH)
     between: tuple[str, str] | None = option(nargs=2, metavar="IMPL IMPL", help="Compare two implementations inside A.")
     baseline: Path | None = option(type=PATH, metavar="FILE", help="Compare A with a saved baseline.")
     save: Path | None = option(type=PATH, metavar="FILE", help="Save the rows of A as a baseline.")

@@ -42,6 +42,7 @@ def compare(options: CompareOptions) -> int:
     neff-bench compare before/ntff.json after/ntff.json --all
     neff-bench compare neffs --baseline baseline.json --format md
     neff-bench compare before after --output diff.html         # a page: both timelines, one over the other
+    neff-bench compare v1 v2 v3 --output diff.html             # up to five, each held against the first
     """
     from neff_bench.stage2_profile.compare.command import compare_rows
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.stage2_profile.compare import baseline as baselines
-from neff_bench.stage2_profile.compare.asked import CompareOptions
+from neff_bench.stage2_profile.compare.asked import LETTERS, CompareOptions
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.comparison import pair_cases, pair_implementations, pair_two
 from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
@@ -27,31 +27,36 @@ def compare_rows(options: CompareOptions) -> int:
         if options.save is None or asked:
             raise WrongCall("nothing to compare with: name B, --between IMPL IMPL or --baseline FILE")
         return _saved(options.save, rows)
+    if options.more and (format_ != PAGE or len(options.more) > len(LETTERS) - 1):
+        raise WrongCall(f"two are compared, or up to {len(LETTERS) + 1} on a page: --output diff.html")
     if options.between:
         a, b = options.between
-        pairing, notes = pair_implementations(rows.records, a, b, options.mixed), [f"Both in {rows.name}."]
+        pairings = [(a, b, pair_implementations(rows.records, a, b, options.mixed))]
+        notes = [f"Both in {rows.name}."]
+    elif second is not None:
+        others = [load(path) for path in (second, *options.more)]
+        pairings = [(rows.name, other.name, _paired(rows, other, options.mixed)) for other in others]
+        notes = about(rows)
     else:
-        other = load(second) if second is not None else load(options.baseline or first)
-        old, new = (rows, other) if second is not None else (other, rows)
-        if old.single and new.single:
-            pairing = pair_two(old.records[0], new.records[0], options.mixed)
-        else:
-            pairing = pair_cases(old.records, new.records, options.mixed)
-        a, b, notes = old.name, new.name, about(old)
-    check_common(pairing, a, b)
-    broken = broken_rules(pairing, asked) if asked else []
-    # Two implementations are not before and after, and rules of the user's take the place of the verdict.
-    judged = [] if options.between or asked else judge(pairing, Config())
-    found = answer(
-        pairing, a, b, options.metrics, options.list_all, broken, [*(summary(judged) if judged else ()), *notes]
-    )
+        old = load(options.baseline or first)
+        pairings, notes = [(old.name, rows.name, _paired(old, rows, options.mixed))], about(old)
+    answers, broken, judged = [], [], []
+    for letter, (a, b, pairing) in zip(LETTERS, pairings):
+        check_common(pairing, a, b)
+        breaks = broken_rules(pairing, asked) if asked else []
+        verdicts = [] if options.between or asked else judge(pairing, Config())
+        said = [*(summary(verdicts) if verdicts else ()), *notes]
+        answers.append(answer(pairing, a, b, options.metrics, options.list_all, breaks, said, letter))
+        broken += breaks
+        judged += verdicts
     if format_ == PAGE and options.output is not None:
         from neff_bench.stage2_profile.compare.page import comparison_page
 
-        before, after = (first, first) if options.between else (first, second) if second else (None, first)
-        write_bytes(comparison_page(found, pairing, before, after), options.output)
+        before = first if second or options.between else None
+        after = (second, *options.more) if second else (first,)
+        write_bytes(comparison_page(answers, [pairing for *_, pairing in pairings], before, after), options.output)
     else:
-        write_answer(found, format_, options.output)
+        write_answer(answers[0], format_, options.output)
     if broken:
         error(f"{len(broken)} broken, the first: {broken[0]}")
         return FAILED
@@ -60,6 +65,12 @@ def compare_rows(options: CompareOptions) -> int:
         error(worse)
         return FAILED
     return _saved(options.save, rows) if options.save is not None else DONE
+
+
+def _paired(old: Rows, new: Rows, mixed: bool) -> Pairing:
+    if old.single and new.single:
+        return pair_two(old.records[0], new.records[0], mixed)
+    return pair_cases(old.records, new.records, mixed)
 
 
 def check_common(pairing: Pairing, a: str, b: str) -> None:

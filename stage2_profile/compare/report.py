@@ -26,29 +26,34 @@ def answer(
     list_all: bool,
     broken: Sequence[str],
     notes: Sequence[str],
+    letter: str = "B",
 ) -> Answer:
     """Return all metrics for programs; for people what differs of the totals and counters, or of what `metrics` (globs) name.
 
-    `list_all`: also what is the same, which is a count otherwise.
+    `list_all`: also what is the same, which is a count otherwise. `letter`: what the other side is called.
     """
     found = [difference for pair in pairing.pairs for difference in differences(pair)]
     columns = (
         Column("case", wraps=True),
         Column("metric"),
         Column("A", right=True),
-        Column("B", right=True),
-        Column("B/A", right=True),
-        Column("B is"),
+        Column(letter, right=True),
+        Column(f"{letter}/A", right=True),
+        Column(f"{letter} is"),
     )
     asked = [difference for difference in found if _asked(difference, metrics, list_all)]
     same = [] if list_all else [difference for difference in asked if difference.verdict == "same"]
     lines, last = [], None
     for difference in asked:
         if list_all or difference.verdict != "same":
-            lines.append(_line(difference, "" if difference.label == last else difference.label))
+            lines.append(_line(difference, "" if difference.label == last else difference.label, letter))
             last = difference.label
     counted = [f"{len(same)} of {len(asked)} values are the same; --all lists them."] if same else []
-    grid = Grid(columns, lines, [f"A: {a}. B: {b}.", *counted, *summary(pairing, found), *notes, *_broken(broken)])
+    grid = Grid(
+        columns,
+        lines,
+        [f"A: {a}. {letter}: {b}.", *counted, *summary(pairing, found, letter), *notes, *_broken(broken)],
+    )
     return Answer([_record(difference) for difference in found], FIELDS, [grid])
 
 
@@ -74,7 +79,7 @@ def _asked(difference: Difference, metrics: Sequence[str], list_all: bool) -> bo
     return list_all or difference.metric in ALWAYS or COMPARED[difference.metric].exact
 
 
-def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
+def summary(pairing: Pairing, found: Sequence[Difference], letter: str) -> list[str]:
     """Return the whole in a few sentences."""
     totals = [difference for difference in found if difference.metric == "total_time_us" and difference.ratio]
     lines = []
@@ -83,14 +88,14 @@ def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
         counts = Counter(difference.verdict for difference in totals)
         parts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
         lines.append(
-            f"B takes {mean:.4f} times the total time of A (geometric mean over {len(totals)}: {', '.join(parts)})."
+            f"{letter} takes {mean:.4f} times the total time of A (geometric mean over {len(totals)}: {', '.join(parts)})."
         )
     if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
         errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
         lines.append(f"SIMULATED: {exact_part(errors)}times: " + (" or ".join(errors) or "of the model") + ".")
         models = {(pair.a.get("model"), pair.b.get("model")) for pair in pairing.pairs}
         lines += [
-            f"The times of A and B come from different models ({one}, {other})."
+            f"The times of A and {letter} come from different models ({one}, {other})."
             for one, other in sorted(models, key=str)
             if one != other
         ]
@@ -103,10 +108,10 @@ def summary(pairing: Pairing, found: Sequence[Difference]) -> list[str]:
         " --mixed compares them.",
     )
     lines += _named("Only in A:", [row["case"] for row in pairing.only_a])
-    lines += _named("Only in B:", [row["case"] for row in pairing.only_b])
+    lines += _named(f"Only in {letter}:", [row["case"] for row in pairing.only_b])
     sides: dict[str, list[str]] = {}
     for pair in pairing.pairs:
-        for side, row in (("A", pair.a), ("B", pair.b)):
+        for side, row in (("A", pair.a), (letter, pair.b)):
             if row.get("status") != "profiled" or row.get("check") in BAD:
                 words = (row["case"], f"{row.get('status')}, check {row.get('check') or '-'}", row.get("reason"))
                 sides.setdefault(": ".join(filter(None, words)), []).append(side)
@@ -124,11 +129,11 @@ def _broken(broken: Sequence[str]) -> list[str]:
     return [f"FAILED: {line}" for line in broken]
 
 
-def _line(difference: Difference, label: str) -> list[str]:
+def _line(difference: Difference, label: str, letter: str) -> list[str]:
     verdict: str = difference.verdict or "changed"
     if difference.verdict == "cannot tell" and difference.ratio_interval is not None:
         low, high = difference.ratio_interval
-        verdict += f" (B/A from {low:.2f} to {high:.2f})"
+        verdict += f" ({letter}/A from {low:.2f} to {high:.2f})"
     ratio = "-" if difference.ratio is None else f"{difference.ratio:.4f}"
     return [label, difference.metric, _number(difference.a), _number(difference.b), ratio, verdict]
 

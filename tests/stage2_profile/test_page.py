@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from neff_bench.stage2_profile.cli import profile
 from neff_bench.stage2_profile.compare import page
 from neff_bench.stage2_profile.compare.cli import compare
-from neff_bench.stage2_profile.compare.verdict import Pair
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.page import report_page, rooflines_of, roots_of
@@ -54,6 +53,20 @@ def test_two_profiles_stand_over_each_other(store, tmp_path):
     text = (tmp_path / "diff.html").read_text()
     assert all(f"Difference by {what}" in text for what in ("engine and queue", "source line", "counter"))
     assert "<title>A: " in text and "<title>B: " in text  # of the roofline
+
+
+def test_up_to_five_profiles_stand_over_each_other(store, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = simulated_json(tmp_path / "other", tiles=2)
+    done = CliRunner().invoke(compare, [str(store), str(other), str(store), "--output", "diff.html"])
+    text = (tmp_path / "diff.html").read_text()
+    assert done.exit_code == 1 and "worse" in done.stderr  # B has twice the work
+    assert events_of(tmp_path / "diff.html") == 2 * rows_in(store) + rows_in(other)
+    assert text.count('<article class="case"') == 1 and "<dt>C total</dt>" in text
+    assert "B takes" in text and "C takes 1.0000 times" in text
+    for words in ([str(store)] * 6, [str(store)] * 3):
+        done = CliRunner().invoke(compare, [*words, *(["--output", "x.html"] if len(words) > 5 else [])])
+        assert done.exit_code == 2 and "two are compared, or up to 5 on a page" in done.stderr
 
 
 def test_rows_without_a_timeline_are_compared_all_the_same(tmp_path, monkeypatch):
@@ -114,5 +127,5 @@ def test_a_trace_is_not_held_against_a_whole_profile(store, tmp_path, monkeypatc
     trace = tmp_path / "trace.ntff"
     trace.write_bytes((tmp_path / "left" / "bad.ntff").read_bytes())
     files = ProfileFiles(store), ProfileFiles(trace, trace)
-    case = page._case(Pair("x", {"case": "x"}, {"case": "x"}), *files)
+    case = page._case("x", dict(zip("AB", files)))
     assert case.problem == "one side is a trace, the other a whole profile without its trace; give both as one"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import zip_longest
 
-from neff_bench.terminal.answer import Grid
+from neff_bench.terminal.answer import Column, Grid
 from neff_bench.terminal.text import plain
 
 NS_PER_US = 1000.0
@@ -38,14 +38,17 @@ def table(
 ) -> str:
     """Cells of text. `right`: for each column, whether it holds numbers. `links`: for each line the source lines that a click on it finds."""
     marks = [' class="n"' if column else "" for column in right] or [""] * len(heads)
-    head = "".join(f"<th{mark} scope=col>{text(name)}</th>" for name, mark in zip(heads, marks))
+    head = "".join(
+        f"{f'<th{mark} scope=col>{text(name)}</th>' if name else '<td></td>'}" for name, mark in zip(heads, marks)
+    )
     body = "".join(
         f"<tr{link}>" + "".join(f"<td{mark}>{text(cell)}</td>" for cell, mark in zip(line, marks)) + "</tr>"
         for line, link in zip_longest(
             lines, (f' data-line="{link}" tabindex=0' if link else "" for link in links), fillvalue=""
         )
     )
-    return f'<div class="scroll tall"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    reached = "" if any(links) else " tabindex=0"  # what scrolls is reached by keyboard
+    return f'<div class="scroll tall"{reached}><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def grid(shown: Grid, links: Sequence[int | None] = ()) -> str:
@@ -53,7 +56,7 @@ def grid(shown: Grid, links: Sequence[int | None] = ()) -> str:
     shown = shown if links else shown.shown()
     marks = [' class="n"' if column.right else "" for column in shown.columns]
     head = "".join(
-        f"<th{mark} scope=col aria-sort=none><button type=button>{text(column.head)}</button></th>"
+        f"<th{mark} scope=col aria-sort=none><button type=button{_label(column)}>{text(column.head)}</button></th>"
         for column, mark in zip(shown.columns, marks)
     )
     body = []
@@ -68,3 +71,8 @@ def grid(shown: Grid, links: Sequence[int | None] = ()) -> str:
         f'<div class="scroll rows"><table><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
         f'<ul class="notes">{notes}</ul>'
     )
+
+
+def _label(column: Column) -> str:
+    """Return the name of a column without a head, for who does not see it."""
+    return "" if column.head else f' aria-label="{text(column.name or "marks")}"'

@@ -107,9 +107,9 @@ def shares(events: Events) -> str:
         + f'<td>{drawn}</td><td class="n">{text(moved)}</td></tr>'
         for (name, *numbers), moved, drawn in lines
     )
-    heads = "".join(f'<th scope=col class="n">{name}</th>' for name in head)
+    heads = "".join(f'<th scope=col class="n">{name}</th>' if name else "<td></td>" for name in head)
     note = "Busy: at least one of its instructions or packets runs; EVENT_SEMAPHORE, which only waits, is left out."
-    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div><p class="dim">{note}</p>'
+    return f'<div class="scroll" tabindex=0><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div><p class="dim">{note}</p>'
 
 
 def path(steps: Sequence[PathStep]) -> str:
