@@ -31,7 +31,7 @@ class Event:
 
 
 def is_exact(series: Series) -> bool:
-    """Return whether a row was measured: simulated numbers are the same every time, measured ones scatter."""
+    """Return whether a series is exact: simulated numbers are the same every time, measured ones scatter."""
     return series.key.source == "simulated"
 
 

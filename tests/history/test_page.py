@@ -11,6 +11,7 @@ import pytest
 
 from neff_bench.history import database, page
 from neff_bench.history.database import SeriesKey
+from neff_bench.history.errors import HistoryError
 
 CHROMIUM = shutil.which("chromium")
 BROWSER = [
@@ -74,3 +75,25 @@ def test_a_browser_shows_the_series_and_the_changes(directory, tmp_path):
     assert "2 of 2 series" in dom
     assert f"https://example.org/commit/{6:040x}" in dom
     assert "+3.33 %" in dom
+
+
+@pytest.mark.parametrize(
+    ("places", "whole", "where"), [([3, 4, 5], 1, [3, 5]), ([3, 4, 6], 0, [3, 4, 6]), ([7], 1, [7, 7])]
+)
+def test_places_are_a_range_where_no_commit_is_missing(places, whole, where):
+    assert page.packed(places, [1.0] * len(places))[:2] == [whole, where]
+
+
+def test_many_changes_are_kept_as_base64_and_few_as_steps():
+    assert page.packed([0, 1, 2, 3], [1.0, 1.0, 2.0, 2.0])[2] == [0, 1.0, 2, 2.0]
+    assert isinstance(page.packed([0, 1, 2, 3], [1.0, 2.0, 1.0, 2.0])[2], str)
+
+
+@pytest.mark.parametrize("link", ["ftp://host/{sha}", "https://host/commit", "{sha}"])
+def test_a_link_is_the_address_of_a_commit(directory, tmp_path, link):
+    with pytest.raises(HistoryError, match="expected an address"):
+        page.write(directory, tmp_path / "page.html", link)
+
+
+def test_line_separators_of_unicode_are_escaped_in_a_script():
+    assert page._script_safe("<\u2028\u2029".encode()) == r"\u003c\u2028\u2029"

@@ -1,12 +1,15 @@
 """Which way a change goes, which series are exact, and what is kept of a row."""
 
 import platform
+from datetime import datetime, timezone
 
 import pytest
 
+from neff_bench.history import database
 from neff_bench.history.changes import Change
+from neff_bench.history.database import Series, SeriesKey
 from neff_bench.history.record import At, kept, named
-from neff_bench.history.verdicts import direction
+from neff_bench.history.verdicts import changes_of, direction, judged
 
 ROW = {"case": "c", "status": "profiled", "source": "measured", "tool": "t 1", "model": "m", "total_time_us": 3.0}
 
@@ -46,3 +49,37 @@ def test_only_a_measured_row_has_a_machine(source, machine, made_by, where):
 def test_a_row_without_a_profile_keeps_no_value():
     [(key, _, values, said)] = kept([{**ROW, "status": "failed"}], None)
     assert (key.made_by, values, said["status"]) == ("", {}, "failed")
+
+
+def test_a_named_commit_without_a_date_is_of_now():
+    before = datetime.now(timezone.utc).replace(microsecond=0)
+    assert before <= datetime.fromisoformat(named("abc", None).date) <= datetime.now(timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("source", "metric", "places"),
+    [("simulated", "total_time_us", [1, 2]), ("measured", "total_time_us", []), ("measured", "matmul_instruction_count", [1, 2])],
+)  # fmt: skip
+def test_times_that_were_measured_may_scatter_and_counters_may_not(source, metric, places):
+    series = Series(1, SeriesKey("c", source, "m", ""), "c")
+    assert [change.at for change in changes_of(series, metric, [10.0, 10.1, 10.0, 10.0])] == places
+
+
+def test_a_change_from_nothing_has_no_percent():
+    assert (Change(1, 0.0, 1.0).percent, Change(1, -2.0, -1.0).percent) == (None, 50.0)
+
+
+def test_a_case_that_only_an_older_commit_has_is_not_gone_now(tmp_path):
+    """`old` was gone before the window; `gone` is in the commit before it. Both ranks of a case are held against both."""
+    with database.opened(tmp_path, write=True) as connection:
+        for day, cases in enumerate((("old", "both"), ("gone", "both"), ("both",)), 1):
+            rows = [
+                (key, label, values, said)
+                for case in cases
+                for rank in ((0, 1) if case == "both" else (None,))
+                for key, label, values, said in kept([{**ROW, "case": case, "rank": rank}], "mine")
+            ]
+            database.add(connection, f"{day:040x}", f"2026-01-{day:02d}T00:00:00+00:00", "", rows)
+        of_last, of_all = judged(connection, 1), judged(connection, 3)
+    assert of_all is None
+    assert {one.case for one in of_last} == {"gone", "both"}
