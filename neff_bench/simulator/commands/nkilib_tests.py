@@ -35,6 +35,8 @@ _PACKAGES = {
 }
 """What their test tree imports: module and package, from their pyproject.toml and, undeclared, scipy."""
 
+_PLUGINS = ["-p", "neff_bench.simulator.nki.nkilib_plugin", "-p", "no:cacheprovider"]
+_PYTEST = [sys.executable, "-m", "pytest", *_PLUGINS, "--test-mode", "simulation"]
 _DEFAULT_TESTS = "test/integration/nkilib/core"
 _EXITS = {0: 0, 1: 1, 2: 1, 3: 1, 4: 2, 5: 1}
 """pytest's exit status to ours: 4 is a wrong call; interrupted, internal error and nothing collected are failures."""
@@ -45,7 +47,19 @@ _EXITS = {0: 0, 1: 1, 2: 1, 3: 1, 4: 2, 5: 1}
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @click.option("--run-all", is_flag=True, help="Run the large shapes too, which nki-library skips in simulation.")
 @click.option("--seed", default=0, show_default=True, help="Of the shapes that their sweeps draw at random.")
-def main(path: Path, pytest_args: tuple[str, ...], run_all: bool, seed: int) -> None:
+@click.option("--table", is_flag=True, help="Print a table with a line for each file, and why tests did not pass.")
+@click.option("--all", "every", is_flag=True, help="With --table: every test of each file.  [default: 20 of each]")
+@click.option(
+    "--file-timeout",
+    "timeout_s",
+    default=600.0,
+    show_default=True,
+    metavar="S",
+    help="With --table: seconds that a file may take.",
+)
+def main(
+    path: Path, pytest_args: tuple[str, ...], run_all: bool, seed: int, table: bool, every: bool, timeout_s: float
+) -> None:
     """Run the tests of the nki-library checkout at PATH in simulation. Other arguments go to pytest.
 
     Paths of tests are relative to PATH; without one, all of test/integration/nkilib/core runs. What the tests leave
@@ -56,13 +70,29 @@ def main(path: Path, pytest_args: tuple[str, ...], run_all: bool, seed: int) -> 
       neuron-sim nkilib-tests ../nki-library test/integration/nkilib/core/cumsum
       neuron-sim nkilib-tests ../nki-library test/integration/nkilib/core/mlp -k cte -n 2
       neuron-sim nkilib-tests ../nki-library --run-all -x
+      neuron-sim nkilib-tests ../nki-library --table
     """
     _check(path)
+    if table:
+        _print_table(path.resolve(), pytest_args, environment(path.resolve(), run_all, seed), every, timeout_s)
+        return
     with tempfile.TemporaryDirectory(prefix="nkilib-tests-") as scratch:
         status = subprocess.run(
             pytest_command(pytest_args, scratch), cwd=path, env=environment(path.resolve(), run_all, seed), check=False
         ).returncode
     raise SystemExit(_EXITS.get(status, 1))
+
+
+def _print_table(path: Path, arguments: tuple[str, ...], made: dict[str, str], every: bool, timeout_s: float) -> None:
+    """Print a line of the table as soon as its file has run."""
+    from neff_bench.simulator.commands.nkilib_table import SAMPLE_TESTS, files_of, lines_of, markdown
+
+    asked = [argument for argument in arguments if argument.startswith("test")]
+    options = [argument for argument in arguments if argument not in asked]
+    command = [*_PYTEST, "-p", "neff_bench.simulator.nki.nkilib_outcomes", "-q", *options]
+    files = files_of(path, asked)
+    for line in markdown(lines_of(path, files, made, command, 0 if every else SAMPLE_TESTS, timeout_s)):
+        print(line, flush=True)
 
 
 def pytest_command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
@@ -75,8 +105,7 @@ def pytest_command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
         arguments.append(_DEFAULT_TESTS)
     if not any(argument.startswith("--output-directory") for argument in arguments):
         arguments += ["--output-directory", scratch, "--force-local-cleanup"]
-    plugins = ["-p", "neff_bench.simulator.nki.nkilib_plugin", "-p", "no:cacheprovider"]
-    return [sys.executable, "-m", "pytest", *plugins, "--test-mode", "simulation", *arguments]
+    return [*_PYTEST, *arguments]
 
 
 def environment(path: Path, run_all: bool, seed: int) -> dict[str, str]:

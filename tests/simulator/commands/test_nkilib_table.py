@@ -1,0 +1,97 @@
+"""The table of nki-library's tests, on a small tree that has what theirs has: their options, their kernels, their kinds of failure."""
+
+import pytest
+
+from neff_bench.simulator.commands import nkilib_tests
+from neff_bench.simulator.commands.nkilib_table import Line, files_of, lines_of, markdown
+from neff_bench.simulator.errors import SimulatorError
+
+CONFTEST = """
+def pytest_addoption(parser):
+    for name in ("--test-mode", "--output-directory"):
+        parser.addoption(name)
+    parser.addoption("--force-local-cleanup", action="store_true")
+"""
+KERNEL = "def kernel(x):\n    assert x < 3, f'x is {x}, at most 2'\n"
+TESTS = """
+import pytest
+from neff_bench.simulator.errors import SimulatorError
+from src.nkilib_src.kernel import kernel
+
+
+@pytest.mark.parametrize("x", range(5))
+def test_kernel(x):
+    kernel(x)
+
+
+def test_refused():
+    raise SimulatorError("nki.isa.iota takes 3 arguments")
+
+
+def test_failed():
+    raise ValueError("off by 7 of 12")
+
+
+def test_slow():
+    pytest.skip("slow")
+
+
+@pytest.mark.xfail
+def test_known():
+    raise KeyError("their own")
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / "test/unit").mkdir(parents=True)
+    (tmp_path / "src/nkilib_src").mkdir(parents=True)
+    (tmp_path / "test/conftest.py").write_text(CONFTEST)
+    (tmp_path / "src/nkilib_src/kernel.py").write_text(KERNEL)
+    (tmp_path / "test/unit/test_all.py").write_text(TESTS)
+    (tmp_path / "test/unit/test_private.py").write_text("from test.utils import x_private\n")
+    return tmp_path
+
+
+def table(checkout, sample=0, timeout_s=60):
+    command = [*nkilib_tests._PYTEST, "-p", "neff_bench.simulator.nki.nkilib_outcomes", "-q"]
+    environment = nkilib_tests.environment(checkout, False, 0)
+    files = files_of(checkout, ["test/unit"])
+    return {line.file: line for line in lines_of(checkout, files, environment, command, sample, timeout_s)}
+
+
+def test_each_test_is_counted_once_under_whose_fault_it_is(checkout):
+    found = table(checkout)
+    line = found["test/unit/test_all.py"]
+    assert line.cells[:-1] == (9, 9, 3, 1, 1, 1, 3)
+    assert dict(line.causes) == {
+        ("refused", "SimulatorError: nki.isa.iota takes N arguments"): 1,
+        ("failed", "ValueError: off by N of N"): 1,
+        ("theirs", "their assertion: AssertionError: x is N, at most N"): 2,
+        ("theirs", "they expect it to fail: KeyError: 'their own'"): 1,
+    }
+    note = found["test/unit/test_private.py"].note
+    assert note == "skipped: it imports what is not public (ModuleNotFoundError: No module named 'test.utils')"
+    text = list(markdown(found.values()))
+    assert "3 of 5 tests that their own code lets run passed (60.0%)." in text
+    assert "- 2 theirs: their assertion: AssertionError: x is N, at most N (test_all)" in text
+
+
+def test_a_sample_is_the_same_each_time(checkout):
+    first, second = (table(checkout, sample=3)["test/unit/test_all.py"] for _ in range(2))
+    assert first.cells[:2] == (9, 3)
+    assert first.kinds == second.kinds
+
+
+def test_a_file_that_takes_too_long_says_so(checkout):
+    (checkout / "test/unit/test_all.py").write_text("import time\ndef test_slow():\n    time.sleep(60)\n")
+    assert table(checkout, timeout_s=0.5)["test/unit/test_all.py"].note == "stopped after 0.5 s"
+
+
+def test_a_folder_that_is_not_there_is_told(checkout):
+    with pytest.raises(SimulatorError, match="no such file or folder"):
+        files_of(checkout, ["test/none"])
+
+
+def test_a_table_of_nothing_says_nothing_of_a_share():
+    assert "0 of 0 tests that their own code lets run passed." in list(markdown([Line("a")]))
