@@ -8,6 +8,7 @@
 # make mutants  200 random mistakes in the product, and which of them the tests notice (docs/mutants.md)
 # make wild CHECKOUTS=dir  public kernels against their references: right, wrong, refused by name, crashed
 # make correlation CHECKOUTS=dir  the model beside every public measured row (ROWS=development|studied|test|all|new)
+# make ablation  what each pass and each fitted number is worth (CHECKOUTS=dir: evaluated anew)
 # make fidelity  the model beside measurements on hardware (DATA=measurements, NKILIB= GEMM= checkouts)
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ BIN := .venv/bin
 # The commands and tests start many Python processes; each would compile the package anew without cached bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: release-check sanitize run test docs bench gate mutants fidelity correlation wild clean
+.PHONY: release-check sanitize run test docs bench gate mutants fidelity correlation ablation wild clean
 
 run: .venv/run
 	$(BIN)/generate-neffs --shapes shapes.yaml --out $(OUT)
@@ -61,6 +62,9 @@ fidelity: .venv/test
 
 correlation: .venv/test
 	$(BIN)/python -m validation.correlation $(CHECKOUTS) --rows $(or $(ROWS),all)
+
+ablation: .venv/test
+	$(BIN)/python -m validation.ablation $(CHECKOUTS)
 
 wild: .venv/test
 	$(BIN)/python -m validation.wild $(CHECKOUTS)

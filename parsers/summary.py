@@ -144,6 +144,9 @@ class Summary:
     simulator_fixed_overhead_time_s: float | None = None
     simulator_low_total_time_s: float | None = None
     simulator_high_total_time_s: float | None = None
+    simulator_execution_time_s: float | None = None
+    simulator_low_execution_time_s: float | None = None
+    simulator_high_execution_time_s: float | None = None
     simulator_sbuf_peak_bytes: int | None = None
     simulator_psum_peak_bytes: int | None = None
     simulator_collective_sent_bytes: int | None = None

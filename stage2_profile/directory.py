@@ -72,7 +72,7 @@ def profile_directory(options: Options) -> int:
         write_answer(hot_report.answer(hots, options.search), table_format, options.output)
         rows = [replace(row, status="failed") if hot.problem else row for row, hot in zip(rows, hots, strict=True)]
     else:
-        write_answer(answer(rows), table_format, options.output)
+        write_answer(answer(rows, options.clock), table_format, options.output)
     failed = sum(row.failed for row in rows)
     if failed:
         error(f"{failed} of {len(rows)} failed")

@@ -130,6 +130,13 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
     jobs: int | None = option(type=click.IntRange(1, 256), help="Bundles at a time.  [default: number of CPUs]")
     cold: bool = flag(help="Start each call of neuron-sim as a program of its own; slower, and the same rows.")
     show_commands: bool = flag(help="Print, for each row, the shell lines that repeat its profile.")
+    clock: Literal["profile", "execution"] = option(
+        default="profile",
+        type=click.Choice(["profile", "execution"]),
+        show_default=True,
+        help="Which time the table shows. profile: from the first to the last event of a trace. execution: the device latency of "
+        "one launch, as the runtime tells it.",
+    )
     sdk: str | None = option(metavar="RELEASE", help=OPTION)
     hot: int | None = option(
         type=click.IntRange(1, 10_000),

@@ -23,11 +23,11 @@ class Chip:
     pe_column_cycles: of the PE's clock, for each column that moves through it in one pass; pe_overhead_cycles: for each product beside them.
     vector_minimum_cycles: what small instructions take on Vector beside vector_overhead_ns; minimum_cycles: on other engines.
     vector_pair_latency_ns: vector_latency_ns of an operation that reads two tensors from SBUF, on NeuronCore-v2, which takes them in turn.
-    hbm_write_factor: how much longer HBM takes to write a byte than to read it.
     dma_wait_ns: from the last packet of a DMA to what waits for it; dma_two_cores_ns: by how much longer where both cores of a logical core work.
     dma_gathered_row_ns: what a DMA engine takes for a row whose address GpSimd reads from SBUF.
     dma_semaphore_gap_ns: how long a DMA engine stands between the last data packet of a DMA and the packet that bumps the semaphore.
     dma_transpose_*_rate: share of a copy's rate, with HBM at one end, and within SBUF.
+    execution_clock_ns: by how much the runtime's latency of one launch is shorter than a profile's total; execution_clock_spread_ns: how far off that may be.
     cores_per_device: physical cores. link_bandwidth: of one device's links to all others, in one direction. collective_step_ns: what
     each step of a collective takes beside its bytes.
     """
@@ -58,7 +58,6 @@ class Chip:
     psum_partition_bytes: int
     psum_bank_bytes: int
     hbm_bandwidth: float
-    hbm_write_factor: float
     hbm_bandwidth_reported: float
     dma_bandwidth_reported: float
     dma_engines: int
@@ -90,7 +89,6 @@ class Chip:
     minimum_cycles: int
     pe_column_cycles: float
     pe_overhead_cycles: int
-    pe_same_place_ns: float
     pe_latency_ns: float
     pe_fill_cycles: int
     load_weights_ns: float
@@ -119,6 +117,8 @@ class Chip:
     gpsimd_latency_ns: float
     vector_fast_modes: bool
     barrier_ns: float
+    execution_clock_ns: float
+    execution_clock_spread_ns: float
     cores_per_device: int
     devices_per_server: int
     link_bandwidth: float
@@ -126,7 +126,7 @@ class Chip:
 
     def hbm_ns(self, read_bytes: int, written_bytes: int, cores: int) -> float:
         """Return what these bytes of one core take of HBM, where so many cores share it."""
-        return (read_bytes + written_bytes * self.hbm_write_factor) * cores / self.hbm_bandwidth
+        return (read_bytes + written_bytes) * cores / self.hbm_bandwidth
 
     def dma_done_ns(self, cores: int) -> float:
         """Return the time from the last packet of a DMA to what waits for it, where so many cores of a logical core work."""

@@ -23,5 +23,6 @@ CHIP = like(
     hbm_bandwidth=(1178.0, "bytes/ns", f"{DOCS}: one stack, which two cores share (4.7 TB/s / 4)"),
     hbm_bandwidth_reported=(1178e9, "bytes/s", "mbu of SemiAnalysisAI/InferenceX trn3_lnc2_gemm profiles"),
     dma_engine_bandwidth=(38.1, "bytes/ns", f"{DOCS}: 38.4, times the 27/27.2 of trn2"),
+    execution_clock_spread_ns=(6700.0, "ns", "no public kernel was measured by both clocks on trn3: the constant of trn2 may be all wrong"),
     link_bandwidth=(1100.0, "bytes/ns", "AWS docs about-neuron/arch/neuron-hardware/trn3-arch.rst: 2,048 GiB/s for each device, read as the sum of both directions; never compared with hardware"),
 )  # fmt: skip

@@ -165,6 +165,7 @@ def numbers_of(timed: Simulated, flops: int | None = None, case: Case | None = N
         status="estimated",
         shapes=shapes_in_words(buffer.shape for buffer in inputs),
         tool=summary.profiler_version,
+        clock="profile",
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
         uncompared_operations=summary.simulator_uncompared_operations,

@@ -29,7 +29,7 @@ class CompareOptions(OutputOptions):
         metavar="METRIC:PCT%",
         help="Exit with 1 when the metric gets worse by more; METRIC:=PCT%: when it changes by more (repeatable).",
     )
-    mixed: bool = flag(help="Compare also what differs in LNC, target or source.")
+    mixed: bool = flag(help="Compare also what differs in LNC, target, source or clock.")
     metrics: tuple[str, ...] = option(
         "--metric", default=(), multiple=True, metavar="GLOB", help="Show these metrics (repeatable)."
     )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from neff_bench.errors import WrongCall
-from neff_bench.stage2_profile.capture.runs import UNTRACED
 from neff_bench.stage2_profile.compare.verdict import Pair, Pairing, Record, Verdict, interval, verdict_of
 from neff_bench.stage2_profile.metrics.rows import METRICS
 
@@ -23,7 +22,7 @@ COMPARED = {
 }
 """The metrics that have a better direction (or `either`): times first, then rates, then what is counted."""
 
-MUST_AGREE = ("target", "lnc", "source")
+MUST_AGREE = ("target", "lnc", "source", "clock")
 
 
 @dataclass(frozen=True)
@@ -122,20 +121,12 @@ def _pair(
 
 
 def what_is_mixed(a: Record, b: Record) -> str:
-    """Return `lnc 2 against 1`, or empty. A row without numbers has no source to disagree about. nrtpy times other events than the
-    profiler does."""
-    said = [
+    """Return `lnc 2 against 1`, or empty. A row without numbers has no source to disagree about."""
+    return ", ".join(
         f"{name} {a[name]} against {b[name]}"
         for name in MUST_AGREE
         if a.get(name) is not None and b.get(name) is not None and a[name] != b[name]
-    ]
-    if _is_nrtpy(a) != _is_nrtpy(b):
-        said.append(f"tool {a.get('tool')} against {b.get('tool')}")
-    return ", ".join(said)
-
-
-def _is_nrtpy(row: Record) -> bool:
-    return str(row.get("tool")).startswith(f"{UNTRACED} ")
+    )
 
 
 def label(row: Record, other: Record) -> str:

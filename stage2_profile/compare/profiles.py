@@ -14,7 +14,7 @@ def compare(a: str | os.PathLike[str], b: str | os.PathLike[str], *, mixed: bool
     """Return every metric of every case that both sides have, `b` against `a`.
 
     `a` and `b`: stores, JSON files of rows, saved baselines, or single profiles, which are compared whatever their names.
-    `mixed`: also compare rows that differ in LNC, target or source. Nothing is run. Raises `WrongCall` for a path that holds
+    `mixed`: also compare rows that differ in LNC, target, source or clock. Nothing is run. Raises `WrongCall` for a path that holds
     none of these.
     """
     before, after = load(Path(a)), load(Path(b))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 NOT_EXACT = "not exact"
-"""The words in the stated error of a program whose counts or bytes AWS's compiler may change."""
-NO_RANGE = "no range: "
-"""Before the reason why nothing says how far off a time is."""
+"""In the stated error of a program whose counts or bytes AWS's compiler may change."""
+FARTHEST = "the farthest of"
+"""In the stated error of a program unlike all that were measured, before the reason."""
 
 
 def is_exact(error: str | None) -> bool:
@@ -16,9 +16,9 @@ def is_exact(error: str | None) -> bool:
 
 
 def reason_of(error: str | None) -> str:
-    """Return why a row has no range, or why its counts are not exact, in one clause."""
-    said = (error or "the trace does not say how far off its times are").partition(NO_RANGE)
-    return (said[2] or said[0]).partition(";")[0]
+    """Return why nothing like a row was measured, or why its counts are not exact, in one clause."""
+    said = (error or "the trace does not say how far off its times are").partition(": ")
+    return (said[2] if FARTHEST in said[0] else error or said[0]).partition(";")[0]
 
 
 def exact_part(errors: Collection[str]) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Status = Literal["profiled", "estimated", "captured", "unprofiled", "failed"]
 Source = Literal["simulated", "measured"]
+Clock = Literal["profile", "execution"]
 Check = Literal["passed", "wrong", "not built", "suspect", "unchecked"]
 BAD: tuple[Check, ...] = ("not built", "wrong", "suspect")
 """The checks of a case that failed, the worst first."""
@@ -70,7 +71,8 @@ class Row:
     Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union
     of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
     over `executions`; `total_time_low_us`, `total_time_high_us` the 80 % interval in which
-    hardware's total is expected for a simulated row; `throttle_active_us` with a limited clock, on the core with most of
+    hardware's total is expected for a simulated row; `execution_time_us`, with a range of its own, the device latency of one launch as the
+    runtime tells it, which lies below the total of a profile; `clock` says by which of the two clocks `total_time_us` is; `throttle_active_us` with a limited clock, on the core with most of
     it; `gap_us` between the end of what ran before on the core and the beginning of the execution, of a system trace;
     `execution_ci_*_us` the 95 % confidence interval of the median over the executions of one capture, which share its
     circumstances (from 6 on); `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs, `3*128x512` for three equal ones.
@@ -103,6 +105,9 @@ class Row:
     total_time_us: float | None = metric("us", "total_time_s", trace=lambda trace: trace.total_time_s, better="lower", head="total us")
     total_time_low_us: float | None = metric("us", "simulator_low_total_time_s", head="low us")
     total_time_high_us: float | None = metric("us", "simulator_high_total_time_s", head="high us")
+    execution_time_us: float | None = metric("us", "simulator_execution_time_s", better="lower", head="execution us")
+    execution_time_low_us: float | None = metric("us", "simulator_low_execution_time_s", head="low us")
+    execution_time_high_us: float | None = metric("us", "simulator_high_execution_time_s", head="high us")
     total_active_time_us: float | None = metric("us", "total_active_time_s", trace=lambda trace: trace.total_active_time_s, better="lower", head="active us")
     tensor_active_us: float | None = metric("us", "tensor_engine_active_time_s", trace=engine("tensor"), better="lower", head="Tensor", share=True)
     vector_active_us: float | None = metric("us", "vector_engine_active_time_s", trace=engine("vector"), better="lower", head="Vector", share=True)
@@ -157,6 +162,7 @@ class Row:
     kernel_path: str | None = None
     run: str | None = None
     tool: str | None = None
+    clock: Clock | None = None
     model: str | None = None
     time_error: str | None = None
     uncompared_operations: str | None = None

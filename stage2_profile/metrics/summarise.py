@@ -27,7 +27,7 @@ from neff_bench.stage2_profile.metrics.check import (
     with_findings,
 )
 from neff_bench.stage2_profile.metrics.plausible import beside_traces, suspicions
-from neff_bench.stage2_profile.metrics.rows import Row, Status, built_fields
+from neff_bench.stage2_profile.metrics.rows import Clock, Row, Status, built_fields
 from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
 
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
             bundle, path, record, reason or "the profile has no execution; profile it again with --force"
         )
     first = summaries[0] if summaries else None
+    clock: Clock = "execution" if record.tool == runs.UNTRACED else "profile"
+    if clock == "execution":
+        numbers = {**numbers, "execution_time_us": numbers["total_time_us"]}
     return Row(
         case=bundle.name if rank is None else f"{bundle.name}.rank{rank}",
         rank=rank,
@@ -105,6 +108,7 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         gap_us=gap,
         run=path.name,
         tool=_tool(record),
+        clock=clock,
         model=first.simulator_model if first else None,
         time_error=first.simulator_time_error if first else None,
         uncompared_operations=first.simulator_uncompared_operations if first else None,

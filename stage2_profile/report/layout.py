@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from neff_bench.chips.dtypes import SHORT
 from neff_bench.stage2_profile.metrics.exactness import is_exact, reason_of
 from neff_bench.stage2_profile.metrics.metric import Metric
-from neff_bench.stage2_profile.metrics.rows import METRICS, Row, columns, to_dict, to_flat, with_ranks
+from neff_bench.stage2_profile.metrics.rows import METRICS, Clock, Row, columns, to_dict, to_flat, with_ranks
 from neff_bench.terminal.answer import HIDDEN, NONE, Answer, Column, Grid
 
 DIGITS = {"us": 2, "s": 2, "percent": 1, "TFLOPS": 1, "FLOPs/byte": 1}
@@ -20,32 +20,47 @@ _RANKS = {"mfu_percent": 1, "tensor_active_us": 2, "dma_active_us": 3, "vector_a
 """Which columns a narrow terminal keeps longest; all other metrics go first."""
 
 
-def _column(metric: Metric) -> Column:
-    if metric.name == TOTAL:
+CLOCKS: Mapping[Clock, tuple[str, str, str]] = {
+    "profile": ("total_time_us", "total_time_low_us", "total_time_high_us"),
+    "execution": ("execution_time_us", "execution_time_low_us", "execution_time_high_us"),
+}
+"""The time by each clock, and the ends of its range."""
+
+
+def _column(metric: Metric, times: Sequence[str]) -> Column:
+    if metric.name == times[0]:
         return Column(metric.head, right=True, name=metric.name)
-    rank = _RANKS.get(metric.name, 6) if metric.head else HIDDEN
-    return Column(metric.head or metric.name, right=True, name=metric.name, rank=rank, bound=metric.name in BOUNDS)
+    of_other_clock = metric.name not in times and any(metric.name in names for names in CLOCKS.values())
+    rank = _RANKS.get(metric.name, 6) if metric.head and not of_other_clock else HIDDEN
+    return Column(metric.head or metric.name, right=True, name=metric.name, rank=rank, bound=metric.name in times)
 
 
-TOTAL, BOUNDS = "total_time_us", ("total_time_low_us", "total_time_high_us")
-TIMES = [METRICS[name] for name in (TOTAL, *BOUNDS)]
-OTHERS = [metric for metric in METRICS.values() if metric not in TIMES]
-COLUMNS = (
-    Column("kernel", wraps=True),
-    Column("by", name="implementation", common=True),
-    Column("shape", wraps=True, name="dims"),
-    Column("dtype", common=True),
-    Column("target", common=True),
-    Column("LNC", name="lnc", common=True),
-    *(_column(metric) for metric in TIMES),
-    Column("", name="marks"),
-    *(_column(metric) for metric in OTHERS),
-    Column("check", common=True),
-)
+def table_columns(clock: Clock) -> tuple[Column, ...]:
+    """Of the table for people, whose time is by this clock."""
+    return (
+        Column("kernel", wraps=True),
+        Column("by", name="implementation", common=True),
+        Column("shape", wraps=True, name="dims"),
+        Column("dtype", common=True),
+        Column("target", common=True),
+        Column("LNC", name="lnc", common=True),
+        *(_column(metric, CLOCKS[clock]) for metric in _times(clock)),
+        Column("", name="marks"),
+        *(_column(metric, CLOCKS[clock]) for metric in _others(clock)),
+        Column("check", common=True),
+    )
 
 
-def cells(row: Row) -> list[str]:
-    """Return one text for each of COLUMNS."""
+def _times(clock: Clock) -> list[Metric]:
+    return [METRICS[name] for name in CLOCKS[clock]]
+
+
+def _others(clock: Clock) -> list[Metric]:
+    return [metric for metric in METRICS.values() if metric.name not in CLOCKS[clock]]
+
+
+def cells(row: Row, clock: Clock = "profile") -> list[str]:
+    """Return one text for each of the table's columns."""
     dims = " ".join(f"{name}{size}" for name, size in row.dims) or _shapes(row)
     shape = " ".join(filter(None, (dims, *_ranks(row))))
     return [
@@ -55,9 +70,9 @@ def cells(row: Row) -> list[str]:
         SHORT.get(row.dtype or "", row.dtype or ""),
         row.target or "",
         "" if row.lnc is None else str(row.lnc),
-        *(_cell(metric, row) for metric in TIMES),
+        *(_cell(metric, row) for metric in _times(clock)),
         _marks(row),
-        *(_cell(metric, row) for metric in OTHERS),
+        *(_cell(metric, row) for metric in _others(clock)),
         state(row),
     ]
 
@@ -67,12 +82,12 @@ def state(row: Row) -> str:
     return row.check or row.status
 
 
-def answer(rows: Sequence[Row]) -> Answer:
-    """Return the table of rows, those of ranks among them, with what must be said under it."""
+def answer(rows: Sequence[Row], clock: Clock = "profile") -> Answer:
+    """Return the table of rows, those of ranks among them, with what must be said under it. clock: that of its times."""
     every = with_ranks(rows)
     timed = any(row.total_time_us is not None for row in rows)
     about = "engines, DMA: % of total us" if timed else ""
-    grid = Grid(COLUMNS, [cells(row) for row in every], notes(rows), about=about)
+    grid = Grid(table_columns(clock), [cells(row, clock) for row in every], notes(rows), about=about)
     return Answer(list(map(to_flat, every)), columns(every), [grid], list(map(to_dict, every)))
 
 

@@ -1,7 +1,6 @@
 """`neff_bench.estimate` answers as the commands do, to the bit, and runs nothing."""
 
 import os
-import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -164,12 +163,10 @@ def kernel(x, count):
 def test_a_row_has_the_interval_in_which_hardware_lies(kernel):
     row = neff_bench.estimate(kernel, _inputs())
     assert 0 < row.total_time_low_us < row.total_time_high_us
-    assert "8 of 10 kernels of a new kind lie in this range" in row.time_error
+    assert "8 of 10 new kernels lie in this range" in row.time_error
+    assert 0 < row.execution_time_low_us < row.execution_time_us < row.total_time_us
     unknown = neff_bench.estimate(kernel, _inputs(), target="inf2")
-    alike = r"; \d+ of \d+ kernels are like this one: NC-v2, LNC 1, current dialect, not measured on inf2\)$"
-    assert re.search(alike, unknown.time_error)
-    wider = unknown.total_time_high_us / unknown.total_time_low_us
-    assert wider > row.total_time_high_us / row.total_time_low_us
+    assert unknown.time_error.endswith("; none was measured on inf2")
 
 
 def test_a_row_is_a_line_and_rows_are_a_table(tmp_path):

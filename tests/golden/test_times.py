@@ -23,7 +23,6 @@ WITHOUT_EFFECT = {
     chip: {
         "throttle_window_ns": NO_THROTTLE,
         "throttle_utilization": NO_THROTTLE,
-        "pe_same_place_ns": ZERO,
         **dict.fromkeys(
             (
                 "vector_scattered_latency_ns",

@@ -32,10 +32,10 @@ def test_rows_have_the_documented_keys_in_order(profile_neffs, make_bundle):
     make_bundle()
     (row,) = rows(profile_neffs("--format", "json"))
     assert (
-        list(row)[:36]
+        list(row)[:39]
         == (
             "case kernel implementation dims dtype target lnc ranks rank slowest_rank source status check max_abs_error total_time_us "
-            "total_time_low_us total_time_high_us total_active_time_us tensor_active_us vector_active_us scalar_active_us gpsimd_active_us sync_active_us "
+            "total_time_low_us total_time_high_us execution_time_us execution_time_low_us execution_time_high_us total_active_time_us tensor_active_us vector_active_us scalar_active_us gpsimd_active_us sync_active_us "
             "dma_active_us mfu_percent mfu_peak_tflops model_flops hardware_flops matmul_instruction_count hbm_read_bytes "
             "hbm_write_bytes arithmetic_intensity compile_time_s tensor_instruction_count vector_instruction_count "
             "scalar_instruction_count"

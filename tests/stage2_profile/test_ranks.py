@@ -82,7 +82,7 @@ def test_four_ranks_on_the_simulator(simulated, tmp_path):
     assert {row["check"] for row in (case, *ranks)} == {"passed"} and case["slowest_rank"] == 0
     assert {row["total_time_us"] for row in ranks} == {case["total_time_us"]}
     assert "the model of collectives was never compared with hardware" in case["time_error"]
-    assert case["total_time_low_us"] is None
+    assert case["total_time_low_us"] < 0.5 * case["total_time_us"]
     traces = sorted(path.name for path in (tmp_path / "store" / NAME).glob("profiles/1/*.ntff"))
     assert traces == [f"profile_rank_{rank}_exec_2.ntff" for rank in range(RANKS)]
 

@@ -1,3 +1,4 @@
+import dataclasses
 import subprocess
 from pathlib import Path
 
@@ -213,6 +214,7 @@ def test_every_family_of_the_studied_sources_is_named_in_the_rule():
         contributed,
         coursework,
         megakernel,
+        nakb,
         replayed,
         samples,
         tutorials,
@@ -226,29 +228,35 @@ def test_every_family_of_the_studied_sources_is_named_in_the_rule():
         families |= {kernel.family for kernel in module.KERNELS}
     families |= {f"replayed_{name}" for name in replayed.SOLUTIONS}
     further = "rmsnorm_tkg tuned_matmul tutorial_layernorm attention_block selective_scan pipelined_matmul gather_mean"
-    further += " qkv_tkg blocked_matmul kmeans_assign"
+    further += " qkv_tkg blocked_matmul kmeans_assign nakb_rmsnorm_quant"
+    families |= {f"nakb_{one.name.partition(' ')[0]}" for one in nakb.DEVELOPMENT}
     assert families | set(further.split()) == STUDIED
 
 
-def test_rows_of_which_no_interval_is_said_are_no_evidence(row, monkeypatch, tmp_path):
+def test_a_row_is_kept_for_the_ranges_as_it_was_said_first(row, monkeypatch, tmp_path):
     from neff_bench.simulator.timing import interval
-    from neff_bench.simulator.timing.likeness import Likeness
     from validation.correlation import __main__ as command
     from validation.correlation.modelled import Modelled
     from validation.correlation.report import Compared
 
-    def compared(comparable):
-        model = Modelled(10.0, {}, 10.0, Likeness(3, 1, comparable, False, 0.0), comparable, {})
-        return Compared(row("one", program, new=False), model)
+    def compared(name, total_us, comparable=True):
+        return Compared(
+            dataclasses.replace(row("one", program, new=False), name=name), Modelled(total_us, {}, 10.0, comparable, {})
+        )
 
-    monkeypatch.setattr(interval, "EVIDENCE_FILE", tmp_path / "evidence.json")
-    command._write_evidence([compared(True), compared(True), compared(False)])
+    file = tmp_path / "evidence.json"
+    file.write_text("[]")
+    monkeypatch.setattr(interval, "EVIDENCE_FILE", file)
     try:
-        known, _ = interval.evidence()
-        assert [known_row.like.compiled for known_row in known] == [True, True]
+        for us in (10.0, 20.0):
+            interval.evidence.cache_clear()
+            command._keep([compared("first", us), compared("other program", us, comparable=False)])
+        interval.evidence.cache_clear()
+        known = interval.evidence()
     finally:
         interval.evidence.cache_clear()
         interval.interval.cache_clear()
+    assert [one.name for one in known] == ["first"] and known[0].ratio == row("one", program).total_us / 10
 
 
 def test_a_new_row_is_a_test_row_whatever_its_family(row):
@@ -267,13 +275,12 @@ def test_a_row_that_is_taken_out_of_the_lists_is_missed():
 
 
 def test_variants_of_one_task_are_ordered_whoever_measured_them():
-    from neff_bench.simulator.timing.likeness import Likeness
     from validation.correlation.measured import Measured
     from validation.correlation.modelled import Modelled
     from validation.correlation.report import Compared, report
 
     def compared(repository, model_us, measured_us, variants=True):
-        model = Modelled(model_us, {"dma": model_us}, model_us, Likeness(3, 1, False, False, 0.0), True, {})
+        model = Modelled(model_us, {"dma": model_us}, model_us, True, {})
         of_row = ("conv", "one task", "n", "trn2", 1, "nki", measured_us, program)
         return Compared(Measured(repository, "0" * 40, *of_row, variants=variants, new=True), model)
 

@@ -1,23 +1,22 @@
 """The model beside every public measured row.
 
-    python -m validation.correlation CHECKOUTS [--rows development|studied|test|all|new] [--only TEXT] [--evidence] [--structures] [--what-if NAME=VALUE]
+    python -m validation.correlation CHECKOUTS [--rows development|studied|test|all|new] [--only TEXT] [--evidence] [--what-if NAME=VALUE]
 
 CHECKOUTS holds clones as OWNER/NAME, at the commits that the report names. `validation/correlation/measured.py` says which rows are
 test rows: no constant and no structure of the model is chosen on them. `studied` are the development rows that were once
 untouched test sets. `new` are test rows that nobody has looked at; `all` leaves them out, so that they are run when they are asked for
-and not before. --evidence writes the development rows, and what
-validation/correlation/intervals.py fits to them, to neff_bench/simulator/timing/evidence.json: the intervals of simulated times come from there. --structures judges what the model could lack on
-development rows (validation/correlation/structures.py). --what-if shows how a constant moves the figures.
+and not before. --evidence writes what the model says of rows that it says something of for the first time to
+neff_bench/simulator/timing/evidence.json: the ranges of simulated times come from there. --what-if shows how a constant moves the figures.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.timing import interval
@@ -35,8 +34,8 @@ from validation.correlation import (
     gelu,
     gemm,
     heads,
-    intervals,
     megakernel,
+    nakb,
     nkibench,
     nkilib,
     norms,
@@ -51,8 +50,8 @@ from validation.correlation import (
 )
 from validation.correlation.measured import Measured
 from validation.correlation.modelled import modelled
+from validation.correlation.recorded import program_of
 from validation.correlation.report import Compared, report
-from validation.correlation.structures import judged
 
 FIRST_SOURCES = (
     nkibench.variants,
@@ -84,6 +83,8 @@ STUDIED_SOURCES = (
     samples.kernels,
     replayed.kernels,
     contributed.kernels,
+    nakb.kernels,
+    nkilib.rmsnorm_quant_again,
 )
 SOURCES = FIRST_SOURCES + STUDIED_SOURCES
 NEW_SOURCES: tuple[Callable[[Path], Iterator[Measured]], ...] = (
@@ -101,10 +102,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("--rows", choices=("development", "studied", "test", "all", "new"), default="all")
     parser.add_argument("--only", default="", help="rows whose repository, family or name contains this")
-    parser.add_argument("--evidence", action="store_true", help="write the development rows for the intervals")
-    parser.add_argument(
-        "--structures", action="store_true", help="what the model could lack, fitted on one family and judged on others"
-    )
+    parser.add_argument("--evidence", action="store_true", help="keep what is said for the first time for the ranges")
     parser.add_argument(
         "--what-if", action="append", default=[], metavar="NAME=VALUE", help="another constant; NAME=2x for a multiple"
     )
@@ -112,21 +110,20 @@ def main(arguments: Sequence[str]) -> int:
     if given.evidence and given.what_if:
         parser.error("--evidence is what the model says: without --what-if")
     not_driven: list[str] = []
-    compared = list(_compared(_chosen(given.checkouts, given.rows, given.only, not_driven), given.what_if, not_driven))
+    compared = list(_compared(chosen(given.checkouts, given.rows, given.only, not_driven), given.what_if, not_driven))
     if not compared:
         print("\n".join(not_driven), file=sys.stderr)
         print(f"no row: {given.checkouts} holds none of the repositories, or --only names none", file=sys.stderr)
         return 1
-    development = [one for one in compared if not one.row.is_test]
     if given.evidence:
-        _write_evidence(development)
-    print("\n".join(judged(development) if given.structures else report(compared)))
+        _keep(compared)
+    print("\n".join(report(compared)))
     if not_driven:
         print("\n".join(("## Rows without a simulated time", "", *not_driven)))
     return 0
 
 
-def _chosen(checkouts: Path, which: str, only: str, not_driven: list[str]) -> Iterator[Measured]:
+def chosen(checkouts: Path, which: str, only: str, not_driven: list[str]) -> Iterator[Measured]:
     for source in {"new": NEW_SOURCES, "studied": STUDIED_SOURCES}.get(which, SOURCES):
         try:
             for row in source(checkouts):
@@ -142,7 +139,7 @@ def _compared(rows: Iterator[Measured], changes: Sequence[str], not_driven: list
     for row in rows:
         print(f"{row.repository} {row.family} {row.name}"[:100], end="\r", file=sys.stderr)
         try:
-            yield Compared(row, modelled(row.program(), changes))
+            yield Compared(row, modelled(program_of(row), changes))
         except SimulatorError as error:
             not_driven.append(f"- {row.repository}@{row.commit[:7]} {row.family} {row.name}: refused: {error}")
         except (OSError, ValueError, TypeError, LookupError) as error:
@@ -151,17 +148,19 @@ def _compared(rows: Iterator[Measured], changes: Sequence[str], not_driven: list
             )
 
 
-def _write_evidence(compared: Sequence[Compared]) -> None:
-    rows = [one.evidence for one in compared if one.model.comparable]
-    groups: dict[tuple[Any, ...], list[list[float]]] = {}
-    for row in sorted(rows):
-        groups.setdefault((*row[:4], row.like[:3]), []).append([*row.like[3:], row.ratio, row.first])
-    lines = ",\n".join(json.dumps([*key, ratios]) for key, ratios in groups.items())
-    fit = json.dumps(intervals.fitted(rows)._asdict())
-    interval.EVIDENCE_FILE.write_text(f'{{"fit": {fit},\n"rows": [\n{lines}\n]}}\n')
-    # The report that follows judges the intervals that come from it.
-    interval.evidence.cache_clear()
-    interval.interval.cache_clear()
+def _keep(compared: Sequence[Compared]) -> None:
+    """Rows at first sight: one that is known already stays as it was said first."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    rows = list(interval.evidence())
+    known = {row._replace(ratio=0.0, model="") for row in rows}
+    rows += [
+        one.evidence._replace(model=commit)
+        for one in compared
+        if one.model.comparable and one.evidence._replace(ratio=0.0) not in known
+    ]
+    interval.EVIDENCE_FILE.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
 
 
 if __name__ == "__main__":

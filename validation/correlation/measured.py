@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from neff_bench.simulator.program import Program
+from validation.correlation.labels import SUPERSEDED, Label, label
 
 NKIBENCH_DEVELOPMENT = frozenset({"rope_single_freq_apply", "silu"})
 SEEN = frozenset(
@@ -19,7 +20,9 @@ STUDIED = frozenset(
     " first_tutorial_matmul first_tutorial_layernorm first_tutorial_mamba tutorial_layernorm attention_block selective_scan"
     " pipelined_matmul gather_mean"
     " qkv_tkg blocked_matmul tiled_matmul capped_matmul row_rmsnorm row_copy kmeans_assign adaptive_pool allocated_attention"
-    " delta_rule_kda delta_rule_gdn topk_mask replayed_maxpool replayed_layernorm".split()
+    " delta_rule_kda delta_rule_gdn topk_mask replayed_maxpool replayed_layernorm"
+    " nakb_rope nakb_rope_hf nakb_cumsum nakb_cascaded_max nakb_output_projection_tkg nakb_router_topk nakb_mlp_tkg nakb_qkv_tkg"
+    " nakb_rmsnorm_quant".split()
 )
 """Kernels of the first three untouched test sets. They were run once, at 220de5c, 8dcf5d3 and f66cca5, and have been studied since."""
 
@@ -46,6 +49,16 @@ class Measured:
     figures: Mapping[str, float] = field(default_factory=dict)
     variants: bool = False
     new: bool = False
+
+    @property
+    def label(self) -> Label:
+        """By which clock it was measured, and with which release."""
+        return label(self.repository, self.family, self.name)
+
+    @property
+    def superseded(self) -> bool:
+        """Whether a newer measurement of the same case is a row."""
+        return (self.repository, self.family, self.name) in SUPERSEDED
 
     @property
     def is_test(self) -> bool:

@@ -10,9 +10,7 @@ from typing import Any
 from neff_bench.chips import CHIPS
 from neff_bench.simulator.chips import chip_for, what_if
 from neff_bench.simulator.program import ENGINES, Program
-from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.counters import summarise
-from neff_bench.simulator.timing.likeness import Likeness, likeness
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.stated_error import not_comparable
 from neff_bench.simulator.timing.timeline import timeline_of
@@ -32,9 +30,13 @@ class Modelled:
     total_us: float
     active_us: Mapping[str, float]
     roofline_us: float
-    like: Likeness
     comparable: bool
     summary: Mapping[str, Any]
+
+    @property
+    def execution_us(self) -> float:
+        """The device latency of one launch."""
+        return float(self.summary["simulator_execution_time"]) * 1e6
 
     @property
     def busiest_us(self) -> float:
@@ -48,9 +50,8 @@ def modelled(program: Program, changes: Sequence[str] = ()) -> Modelled:
     summary = summarise(program, timed, timeline_of(timed))
     active = {name: summary[f"{name}_engine_active_time"] * 1e6 for name in ENGINES}
     active["dma"] = summary["dma_active_time"] * 1e6
-    like = likeness(program, timed, uncompared(program, timed).share)
     comparable = not not_comparable(program, timed)
-    return Modelled(summary["total_time"] * 1e6, active, _roofline_us(program, summary), like, comparable, summary)
+    return Modelled(summary["total_time"] * 1e6, active, _roofline_us(program, summary), comparable, summary)
 
 
 def _roofline_us(program: Program, summary: Mapping[str, Any]) -> float:

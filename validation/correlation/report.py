@@ -6,11 +6,8 @@ import itertools
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
 from neff_bench.simulator.timing import interval
-from validation.correlation import intervals
-from validation.correlation.first_sight import first_sight
 from validation.correlation.measured import Measured
 from validation.correlation.modelled import Modelled
 from validation.correlation.nkibench import VARIANTS, halved
@@ -40,17 +37,21 @@ class Compared:
         return self.row.total_us * self.factor
 
     @property
+    def simulated_us(self) -> float:
+        """What the model says by the clock that the row was measured by."""
+        return self.model.execution_us if self.row.label.clock == "execution" else self.model.total_us
+
+    @property
     def evidence(self) -> interval.Row:
-        """The row as the intervals know it."""
-        row, ratio = self.row, self.measured_us / self.model.total_us
-        known = (row.repository, row.commit, row.family, row.target, self.model.like)
-        return interval.Row(*known, round(ratio, 3), first_sight(row))
+        """The row as the ranges know it."""
+        row, ratio = self.row, self.measured_us / self.simulated_us
+        return interval.Row(row.repository, row.family, row.target, row.lnc, row.label.clock, round(ratio, 3), row.name)
 
 
-MODELS: tuple[tuple[str, Callable[[Modelled], float]], ...] = (
-    ("model", lambda model: model.total_us),
-    ("roofline + 15 us", lambda model: model.roofline_us),
-    ("busiest engine", lambda model: model.busiest_us),
+MODELS: tuple[tuple[str, Callable[[Compared], float]], ...] = (
+    ("model", lambda one: one.simulated_us),
+    ("roofline + 15 us", lambda one: one.model.roofline_us),
+    ("busiest engine", lambda one: one.model.busiest_us),
 )
 
 
@@ -72,7 +73,7 @@ def _totals(rows: Sequence[Compared]) -> Iterator[str]:
     yield "|---|--:|---|--:|---|--:|---|"
     for name, chosen in [*_classes(rows), ("all", rows)]:
         for says, told in MODELS:
-            errors = sorted(told(one.model) / one.measured_us - 1 for one in chosen)
+            errors = sorted(told(one) / one.measured_us - 1 for one in chosen)
             yield f"| {name} | {len(chosen)} | {says} | {_figures(errors)} |"
     yield ""
 
@@ -98,46 +99,17 @@ def _at(ordered: Sequence[float], share: float) -> float:
 
 
 def _coverage(rows: Sequence[Compared]) -> Iterator[str]:
-    """Of test rows, by the interval that the row says. Development rows are judged at first sight, by what the other families and the other
-    repositories say; those of nki-library's kernels, by what the kernel's other rows say."""
-    if rows[0].row.is_test:
-        yield from _held("test rows", [_said(one) for one in rows if "simulator_low_total_time" in one.model.summary])
-        return
-    evidence = [one.evidence for one in rows if one.model.comparable]
-    for by in ("family", "repository"):
-        judged = intervals.left_out(evidence, attrgetter(by))
-        told = [(intervals.class_of(row), row.first, interval.ends(fit, row.like)) for row, fit in judged]
-        yield from _held(f"at first sight, made without the row's {by}", [one for one in told if one[1] is not None])
-    own = intervals.without_itself(evidence)
-    yield from _held(
-        "kernels of nki-library, made without the row",
-        [(intervals.class_of(row), row.ratio, ends) for row, ends in own],
-    )
-
-
-_Told = tuple[str, float | None, tuple[float, float]]
-"""Class, measured / simulated, and the interval of it."""
-
-
-def _said(one: Compared) -> _Told:
-    summary, simulated = one.model.summary, one.model.total_us * 1e-6
-    low, high = summary["simulator_low_total_time"] / simulated, summary["simulator_high_total_time"] / simulated
-    return intervals.class_of(one.evidence), one.measured_us / one.model.total_us, (low, high)
-
-
-def _held(said: str, rows: Sequence[_Told]) -> Iterator[str]:
-    classes: dict[str, list[_Told]] = {}
-    for row in rows:
-        classes.setdefault(row[0], []).append(row)
-    if not rows:
-        yield f"No row has an interval ({said})."
-        return
-    yield f"| 80 % intervals, {said} | rows | hold | share | width |"
-    yield "|---|--:|--:|--:|--:|"
-    for name, ones in [*classes.items(), ("all", rows)]:
-        hits = sum(ratio is not None and low <= ratio <= high for _, ratio, (low, high) in ones)
-        width = statistics.mean(high - low for _, _, (low, high) in ones)
-        yield f"| {name} | {len(ones)} | {hits} | {hits / len(ones):.2f} | {100 * width:.0f} % |"
+    """How many rows lie in the range that the other repositories' rows make."""
+    comparable = [one.evidence for one in rows if one.model.comparable]
+    held: dict[str, list[bool]] = {}
+    for row in comparable:
+        low, high = interval.pooled([other for other in interval.evidence() if other.repository != row.repository])
+        held.setdefault(row.repository, []).append(low <= row.ratio <= high)
+    yield "| 80 % range, made without the repository | rows | hold | share |"
+    yield "|---|--:|--:|--:|"
+    held["all"] = [hit for hits in held.values() for hit in hits]
+    for name, hits in held.items():
+        yield f"| {name} | {len(hits)} | {sum(hits)} | {sum(hits) / max(len(hits), 1):.2f} |"
     yield ""
 
 
@@ -169,9 +141,9 @@ def _order(rows: Sequence[Compared]) -> Iterator[str]:
             for a, b in itertools.combinations(ones, 2):
                 if max(a.measured_us, b.measured_us) > (1 + _DIFFERENT) * min(a.measured_us, b.measured_us):
                     pairs += 1
-                    right += (told(a.model) < told(b.model)) == (a.measured_us < b.measured_us)
+                    right += (told(a) < told(b)) == (a.measured_us < b.measured_us)
             best = min(one.measured_us for one in ones)
-            regrets.append(min(ones, key=lambda one: told(one.model)).measured_us / best - 1)
+            regrets.append(min(ones, key=lambda one: told(one)).measured_us / best - 1)
         if pairs:
             yield f"Order of variants, {says}: {right} of {pairs} pairs right ({right / pairs:.2f}); regret of its pick {100 * statistics.mean(regrets):.1f} % in the mean, {100 * max(regrets):.1f} % at worst."
     yield ""
@@ -181,6 +153,6 @@ def _each(rows: Sequence[Compared]) -> Iterator[str]:
     yield "| row | model us | measured us | error % | roofline % | busiest % |"
     yield "|---|--:|--:|--:|--:|--:|"
     for one in rows:
-        errors = " | ".join(f"{100 * (told(one.model) / one.measured_us - 1):+.1f}" for _, told in MODELS)
-        yield f"| {one.row.repository}@{one.row.commit[:7]} {one.row.family} {one.row.name} | {one.model.total_us:.1f} | {one.measured_us:.1f} | {errors} |"
+        errors = " | ".join(f"{100 * (told(one) / one.measured_us - 1):+.1f}" for _, told in MODELS)
+        yield f"| {one.row.repository}@{one.row.commit[:7]} {one.row.family} {one.row.name} | {one.simulated_us:.1f} | {one.measured_us:.1f} | {errors} |"
     yield ""

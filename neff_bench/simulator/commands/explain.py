@@ -88,7 +88,7 @@ def explain(program: Program, schedule: Schedule) -> Explanation:
         waits_us={key: ns / 1e3 for key, ns in _longest_first(_waits(schedule))},
         lines=lines,
         segments=tuple(reversed(segments)),
-        uncompared=uncompared(program, schedule).named,
+        uncompared=uncompared(program, schedule),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from neff_bench.chips import CHIPS, Chip
+from neff_bench.chips import Chip
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.program import ENGINES, PARTITIONS, Instruction, Program, first_partition
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 _SCALAR, _GPSIMD, _SYNC = ENGINES.index("scalar"), ENGINES.index("gpsimd"), ENGINES.index("sync")
-_VECTOR = ENGINES.index("vector")
 MAX_PACKET_BYTES = 4096
 """Largest data packet in the trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1."""
 
@@ -24,12 +23,6 @@ PORTS = 16
 SEMAPHORE_PACKET_BYTES = 4
 SEMAPHORE_PACKET_NS = 7.0
 """Each DMA engine ends its share of a DMA with a 4-byte packet of 7 ns that bumps the semaphore (trn2, trn1 and inf2 traces)."""
-
-_ROW_BYTES = 8192
-"""Longest row that a measured kernel says has them; see `_is_row`."""
-
-_ROWS_FROM = 3
-"""Generation of the NeuronCore whose rows have descriptors made at compile time."""
 
 QUEUE_NAMES = {
     1: "qScalarDynamicHW",
@@ -145,9 +138,6 @@ def trigger_engine(instruction: Instruction, program: Program) -> int:
     if instruction.op == "sendrecv":
         return _SYNC
     buffers = program.buffers
-    if _is_row(instruction, program):
-        written = buffers[instruction.writes["dst"].buffer]
-        return _SYNC if written.memory != "hbm" else _GPSIMD if written.kind in _OF_HOST else _VECTOR
     for operands in (instruction.reads, instruction.writes):
         for access in operands.values():
             if buffers[access.buffer].kind in _OF_HOST:
@@ -162,24 +152,6 @@ def _is_open(instruction: Instruction) -> bool:
     return instruction.engine == "sync" and "dge_mode" not in attributes and "engine" not in attributes
 
 
-def _is_row(instruction: Instruction, program: Program) -> bool:
-    """Whether a DMA moves one short row between HBM and one partition, at an address that the compiler knows, and the kernel leaves open
-    how. Its descriptors are made at compile time: 256 bytes and less in five traces of KevGomes1403/nki-moe-megakernel @f1fe87a (510 loads that Sync
-    starts, 32 stores of outputs that GpSimd starts, 120 other stores that Vector starts). A norm of yahavb/trainium-agent-labs @43ea065 that loads 128
-    rows of 8 KiB takes 46.8 us in all, where GpSimd alone would need 75 for their descriptors. Longer rows have descriptors made at
-    run time: nki-library's rmsnorm_quant, which loads weights of 32 KiB, takes 3 % less than on hardware with them and 9 % less without.
-    No trace of NeuronCore-v2 has a row: it is not made so there."""
-    if instruction.op != "dma_copy" or CHIPS[program.target].generation < _ROWS_FROM or not _is_open(instruction):
-        return False
-    accesses = (*instruction.reads.values(), *instruction.writes.values())
-    on_chip = [access for access in accesses if program.buffers[access.buffer].memory == "sbuf"]
-    if len(on_chip) != 1:
-        return False
-    [access] = on_chip
-    bytes_ = access.elements * SIZE_BYTES[access.dtype]
-    return access.pattern[0][1] == 1 and bytes_ <= _ROW_BYTES and not any(each.dynamic for each in accesses)
-
-
 def transfer_of(instruction: Instruction, program: Program, engine: int) -> Transfer:
     """Bytes by memory and the packets of a DMA.
 
@@ -187,7 +159,7 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
     descriptor, or of a weight of an HLO graph, holds rows of all partitions of a DMA engine, wherever they lie in HBM: traces of
     KevGomes1403/nki-moe-megakernel @f1fe87a have 16 packets of 2048 bytes for 128 rows of 256 that lie 4096 apart."""
     dge_disabled = instruction.attributes.get("dge_mode") == DGE_DISABLED
-    static = dge_disabled or instruction.attributes.get("dge_mode") == "none" or _is_row(instruction, program)
+    static = dge_disabled or instruction.attributes.get("dge_mode") == "none"
     software = engine == _GPSIMD and not static
     joins = software or (static and program.from_hlo)
     converts = instruction.op == "dma_copy" and instruction.reads["src"].dtype != instruction.writes["dst"].dtype

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips import CHIPS, PAIRED
-from neff_bench.simulator.compiler.back_end import back_end
-from neff_bench.simulator.compiler.current import current
-from neff_bench.simulator.compiler.middle_end import middle_end
+from neff_bench.simulator.compiler.imitation import compiled
 from neff_bench.simulator.compiler.program.capacity import check_capacity
 from neff_bench.simulator.compiler.program.placement import check_placement
 from neff_bench.simulator.errors import (
@@ -59,6 +57,29 @@ def record(
         raise SpecError(f"unknown target {target!r}; known: {', '.join(CHIPS)}")
     if lnc not in CHIPS[target].lncs:
         raise SpecError(f"lnc {lnc} does not exist on {target}; 1 anywhere, 2 on {PAIRED.replace(', ', ' and ')}")
+    program, has_middle_end = traced(function, name, inputs, arguments, output_names, target, lnc, arrays)
+    program = compiled(program, has_middle_end)
+    check_placement(program)
+    try:
+        check_capacity(program)
+    except CapacityError as error:
+        if fits:
+            raise
+        warnings.warn(str(error), CapacityWarning, stacklevel=2)
+    return program
+
+
+def traced(
+    function: Callable[..., Any],
+    name: str,
+    inputs: Iterable[InputSpec],
+    arguments: dict[str, Any],
+    output_names: tuple[str, ...],
+    target: str,
+    lnc: int,
+    arrays: Mapping[str, np.ndarray] | None,
+) -> tuple[Program, bool | None]:
+    """What the kernel does as it is written, and whether it has the compiler's middle end: None for one of the current dialect."""
     with recording(target, lnc) as now:
         if arrays is not None:
             now.run = lambda register: register_value(now, buffers_of(now.storages), arrays, register)
@@ -78,19 +99,7 @@ def record(
         share_by_use(now, results)
         share_collectives(now)
         outputs = _outputs(results, output_names, home(function))
-        program = _program(now, name, [tensor.storage for tensor in made.values()], outputs)
-        if "middle_end" not in now.dialect:
-            program = current(program)
-        else:
-            program = middle_end(program) if now.dialect["middle_end"] else back_end(program)
-        check_placement(program)
-        try:
-            check_capacity(program)
-        except CapacityError as error:
-            if fits:
-                raise
-            warnings.warn(str(error), CapacityWarning, stacklevel=2)
-        return program
+        return _program(now, name, [tensor.storage for tensor in made.values()], outputs), now.dialect.get("middle_end")
 
 
 def input_tensor(now: Recorder, given: InputSpec) -> NkiTensor:

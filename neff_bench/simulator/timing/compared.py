@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.compiler.code.lowering import lowered_kinds
@@ -26,19 +25,10 @@ _PLACES = (*ENGINES, DMA)
 _LOADS, _WRITE = OPCODES["LDWEIGHTS"], OPCODES["WRITE"]
 
 
-class Uncompared(NamedTuple):
-    """named: the rows of the cost table, as a row of the model names them. share: of all engines' time, what rests on them; their errors
-    are independent, so their squares add up."""
-
-    named: tuple[str, ...]
-    share: float
-
-
-def uncompared(program: Program, schedule: Schedule) -> Uncompared:
-    """The rows of the cost table that were never compared on the chip's generation and hold their engine, or the DMA engines, for more
+def uncompared(program: Program, schedule: Schedule) -> tuple[str, ...]:
+    """The names of the rows of the cost table that were never compared on the chip's generation and hold their engine, or the DMA engines, for more
     than a tenth of the total time, on the core where that is longest."""
     named: dict[str, None] = {}
-    share = 0.0
     generation = schedule.chip.generation
     for number, core in enumerate(schedule.cores):
         held = _held(core, schedule)
@@ -49,8 +39,7 @@ def uncompared(program: Program, schedule: Schedule) -> Uncompared:
             if ns > _NAMED_FROM * schedule.total_ns and not compared_with(generation, row)
         ]
         named.update((row.named, None) for row, _ in long)
-        share = max(share, math.hypot(*(ns for _, ns in long)) / max(float(held.sum()), 1.0))
-    return Uncompared(tuple(named), share)
+    return tuple(named)
 
 
 def held_ns(program: Program, schedule: Schedule, number: int) -> dict[Row, float]:

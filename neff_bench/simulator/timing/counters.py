@@ -32,20 +32,23 @@ _WAIT = OPCODES["EVENT_SEMAPHORE"]
 def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
     """What marks a profile as simulated; the same in `summary` and `metadata`. Times in seconds."""
     unknown = uncompared(program, schedule)
-    keys: dict[str, Any] = {
+    found, chip = total_interval(program, schedule), schedule.chip
+    total, between = schedule.total_ns, chip.execution_clock_ns
+    spread = chip.execution_clock_spread_ns
+    return {
         "is_simulation": True,
         "simulator_name": SIMULATOR_NAME,
         "simulator_version": __version__,
         "simulator_model": model_name(schedule.chip.name),
         "simulator_time_error": time_error(program, schedule, unknown),
-        "simulator_uncompared_operations": "; ".join(unknown.named),
+        "simulator_uncompared_operations": "; ".join(unknown),
         "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
+        "simulator_low_total_time": total * found.low * 1e-9,
+        "simulator_high_total_time": total * found.high * 1e-9,
+        "simulator_execution_time": max(total - between, 0.0) * 1e-9,
+        "simulator_low_execution_time": max((total - between) * found.low - spread, 0.0) * 1e-9,
+        "simulator_high_execution_time": ((total - between) * found.high + spread) * 1e-9,
     }
-    known = total_interval(program, schedule, unknown)
-    if known is not None:
-        keys["simulator_low_total_time"] = schedule.total_ns * 1e-9 * known.low
-        keys["simulator_high_total_time"] = schedule.total_ns * 1e-9 * known.high
-    return keys
 
 
 def summarise(

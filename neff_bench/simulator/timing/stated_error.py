@@ -1,20 +1,18 @@
-"""What is said of a simulated total time: where hardware's lies, and how that is known."""
+"""What is said of a simulated time: where hardware's lies, and how that is known."""
 
 from __future__ import annotations
 
 from neff_bench.chips.calibration import calibration_of
 from neff_bench.simulator.costs.transfers import COLLECTIVES
 from neff_bench.simulator.program import Program
-from neff_bench.simulator.timing.compared import Uncompared
-from neff_bench.simulator.timing.interval import Interval, interval, library_kernels
-from neff_bench.simulator.timing.likeness import Likeness, library_kernel, likeness
+from neff_bench.simulator.timing.interval import Interval, interval
 from neff_bench.simulator.timing.schedule import Schedule
 
 BEFORE_MIDDLE_END = "AWS's compiler changes this program in ways that are not known; counts and HBM bytes are not exact"
 """For programs to which AWS's compiler adds loads and stores."""
 
 LEFT_OUT = "AWS's compiler left out 72 to 100 % of such bytes in the one kernel that was compared"
-"""For loads of what still lies in SBUF: the five shapes of a GEMM that simulator/compiler/passes/loads.py names."""
+"""For loads of what still lies in SBUF: the five shapes of a GEMM that docs/model.md names."""
 
 OUR_LOWERING = "AWS may compile this HLO to another program; counts and bytes are not exact"
 """For HLO graphs that AWS's compiler is not known to lower to the same program."""
@@ -26,29 +24,28 @@ VARIABLE_COLLECTIVES = "how much its ranks send is known in the run alone; colle
 """For programs with collectives of variable length."""
 
 
-def total_interval(program: Program, schedule: Schedule, unknown: Uncompared) -> Interval | None:
-    """The 80 % interval of the total time. None where no row of the chip's generation was measured, and where AWS's compiler makes
-    another program than ours: none of the rows behind the intervals is of that kind, so nothing says how far off such a row is."""
-    return None if not_comparable(program, schedule) else _interval(program, likeness(program, schedule, unknown.share))
+def total_interval(program: Program, schedule: Schedule) -> Interval:
+    """The 80 % range of the total time: a wide one where AWS's compiler makes another program than ours, or nothing like it was compared."""
+    return interval(not not_comparable(program, schedule))
 
 
-def time_error(program: Program, schedule: Schedule, unknown: Uncompared) -> str:
+def time_error(program: Program, schedule: Schedule, unknown: tuple[str, ...]) -> str:
     """One line for every simulated profile: total time against hardware. `unknown`: operations that were never compared with it."""
-    other = not_comparable(program, schedule)
+    found, other = total_interval(program, schedule), not_comparable(program, schedule)
+    ends = f"{_percent(found.low)} to {_percent(found.high)} % on hardware"
+    rows = f"{found.rows} measured rows of {found.repositories} repositories"
+    said = f"{ends}: 8 of 10 new kernels lie in this range ({rows})"
     if other:
-        return f"no range: {other}"
-    like = likeness(program, schedule, unknown.share)
-    found = _interval(program, like)
-    said = f"no range: no row was measured on {program.target} or chips like it"
-    if found is not None:
-        said = f"{_percent(found.low)} to {_percent(found.high)} % on hardware: {_known(found, like, program.target)}"
+        said = f"{ends}, the farthest of {rows}: {other}"
+    if program.target not in found.targets:
+        said += f"; none was measured on {program.target}"
     if program.left_out_bytes:
         said += f"; {program.left_out_bytes:,} bytes that still lie in SBUF are not loaded again ({LEFT_OUT})"
-    return f"{said}; never compared with hardware: {', '.join(unknown.named)}" if unknown.named else said
+    return f"{said}; never compared with hardware: {', '.join(unknown)}" if unknown else said
 
 
 def not_comparable(program: Program, schedule: Schedule) -> str:
-    """Why none of the rows behind the intervals is like this one: AWS's compiler makes another program, the constants are others, or
+    """Why none of the rows behind the ranges is like this one: AWS's compiler makes another program, the constants are others, or
     ranks communicate. Empty where it is comparable."""
     calibration = calibration_of(program.target)
     if calibration is not None:
@@ -64,25 +61,5 @@ def not_comparable(program: Program, schedule: Schedule) -> str:
     return f"{COLLECTIVES_MODELLED}; {VARIABLE_COLLECTIVES}" if variable else COLLECTIVES_MODELLED
 
 
-def _interval(program: Program, like: Likeness) -> Interval | None:
-    return interval(like, library_kernel(program, library_kernels()))
-
-
 def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.0f}"
-
-
-def _known(found: Interval, like: Likeness, target: str) -> str:
-    """Which rows the interval is made from, and how many of them are like this one."""
-    cores = f"NC-v{like.generation}, LNC {like.lnc}"
-    chip = "" if target in found.targets else f", not measured on {target}"
-    if found.kernel:
-        return f"the range of {found.rows} measured rows of nki-library's {found.kernel} ({cores}{chip})"
-    kind = f"{cores}, {'old dialect or XLA' if like.compiled else 'current dialect'}"
-    rows, kernels = found.alike
-    alike = f"{rows} of {kernels} {'kernel' if kernels == 1 else 'kernels'} are" if rows else "none is"
-    binds = ", the Tensor Engine binds" if like.tensor_busy else ""
-    return (
-        f"8 of 10 kernels of a new kind lie in this range (evidence: {found.rows} measured rows of {found.families} kernels, {found.first} of "
-        f"them simulated before anybody compared them; {alike} like this one: {kind}{chip}{binds})"
-    )

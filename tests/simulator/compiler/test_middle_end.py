@@ -213,18 +213,6 @@ def test_copies_that_name_no_engine_are_shared():
         assert found[6] == "vector"
 
 
-@pytest.mark.parametrize(("target", "engine"), [("trn2", "scalar"), ("trn1", "vector")])
-def test_rows_are_scaled_on_scalar_of_trn2_where_the_kernel_names_no_engine(target, engine):
-    def kernel(x, g):
-        out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
-        nl.store(out, nl.load(x) * nl.load(g))
-        return out
-
-    program = recorded(kernel, (128, 64), (128, 1), target=target, middle_end=True)
-    [found] = [step for step in program.cores[0] if step.op == "tensor_scalar"]
-    assert found.engine == engine
-
-
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_copies_of_wide_products_alternate_and_copies_behind_narrow_ones_wait_for_scalar(dtype):
     """A copy of 512 columns takes longer than the product of so many, and not as long as four products of 128."""

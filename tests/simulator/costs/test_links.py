@@ -7,6 +7,7 @@ from neff_bench.simulator.costs.transfers import COLLECTIVES, SEMAPHORE_PACKET_B
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.program import ENGINES
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.timeline import timeline_of
@@ -102,7 +103,11 @@ def test_what_does_not_depend_on_a_collective_runs_beside_it():
     both = schedule(record(overlapped, "k", spec, {"ranks": 8}, (), "trn2", 1)).cores[0]
     collective = int(np.flatnonzero([t.queue == COLLECTIVES for t in both.code.transfers])[0])
     at = int(np.flatnonzero(both.code.transfer == collective)[0])
-    inside = (both.code.engine == 1) & (both.start_ns > both.start_ns[at]) & (both.end_ns < both.done_ns[at])
+    inside = (
+        (both.code.engine == ENGINES.index("vector"))
+        & (both.start_ns > both.start_ns[at])
+        & (both.end_ns < both.done_ns[at])
+    )
     assert inside.sum() > 2
 
 

@@ -82,29 +82,6 @@ def test_a_packet_takes_no_less_time_than_its_elements(engine, elements, ns):
     assert packet_ns(column, CHIPS["trn2"]) == pytest.approx(ns)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "engine"),
-    [
-        ({"src": "hbm", "dst": "sbuf"}, SYNC),
-        ({"src": "sbuf", "dst": "hbm", "kinds": ("internal", "output")}, GPSIMD),
-        ({"src": "sbuf", "dst": "hbm", "kinds": ("internal", "internal")}, VECTOR),
-    ],
-)
-@pytest.mark.parametrize(("columns", "static"), [(4096, True), (4097, False)])
-def test_a_row_of_8_kib_has_descriptors_of_compile_time(arguments, engine, columns, static):
-    instruction, program = dma(shape=(1, columns), **arguments)
-    chosen = trigger_engine(instruction, program)
-    assert transfer_of(instruction, program, chosen).static == static
-    assert not static or chosen == engine
-
-
-def test_a_row_of_neuroncore_v2_has_a_descriptor_of_run_time():
-    instruction, program = dma("hbm", "sbuf", shape=(1, 128))
-    older = msgspec.structs.replace(program, target="inf2")
-    assert trigger_engine(instruction, older) == GPSIMD
-    assert not transfer_of(instruction, older, GPSIMD).static
-
-
 def test_a_row_whose_descriptor_the_kernel_chooses_has_that():
     instruction, program = dma("hbm", "sbuf", shape=(1, 128), dge_mode="hwdge")
     assert not transfer_of(instruction, program, trigger_engine(instruction, program)).static

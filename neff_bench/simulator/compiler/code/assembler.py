@@ -18,7 +18,6 @@ from neff_bench.simulator.compiler.code.allocation import allocate
 from neff_bench.simulator.compiler.code.lowering import Numbered, Operations, lowered_kinds, operations_of
 from neff_bench.simulator.compiler.code.order import issue_order
 from neff_bench.simulator.compiler.code.placing import Fixed, fixed_steps, place
-from neff_bench.simulator.compiler.code.same_place import hold_back
 from neff_bench.simulator.compiler.program.columns import Table, operand_names, table_of
 from neff_bench.simulator.compiler.program.dependencies import edges_of, settling
 from neff_bench.simulator.compiler.program.lives import lives_of
@@ -123,9 +122,7 @@ def _codes(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step], ch
         address = np.where(buffers.address >= 0, buffers.address, allocate(buffers, lives, chip))
         edges = edges_of(buffers, columns, address, settles)
         placed = place(columns, edges, issue_order(operations, columns.kind, edges, chip), operations, fixed)
-        code = _code(placed, columns.kind, lowered, steps)
-        hold_back(code.opcode, code.origin, code.interval_ns, columns, chip)
-        yield code
+        yield _code(placed, columns.kind, lowered, steps)
 
 
 def _code(placed: np.ndarray, kind: np.ndarray, lowered: Sequence[Lowered], steps: Sequence[_Step]) -> Code:

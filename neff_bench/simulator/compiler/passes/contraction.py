@@ -19,10 +19,6 @@ class Contraction:
             for earlier in waits:
                 self.after[earlier].add(index)
 
-    def behind(self, instructions: Collection[int]) -> set[int]:
-        """These instructions and all that wait for them, directly or not."""
-        return _reached(instructions, self.after)
-
     def held_up_by(self, index: int) -> set[int]:
         """The instructions of higher numbers that it waits for, directly or not."""
         return _reached([index], self.before, above=index) - {index}
@@ -57,7 +53,7 @@ class Contraction:
             here[first] |= here[member]
             here[member] = set()
 
-    def order(self, rank: Sequence[float] | None = None) -> list[int] | None:
+    def order(self, rank: Sequence[int] | None = None) -> list[int] | None:
         """The instructions that are left, each behind those that it waits for and as early as its rank says, which is its number where
         it is not given; None for a circle."""
         rank = range(len(self.before)) if rank is None else rank

@@ -1,19 +1,13 @@
 """Neighbouring tiles in one instruction: what AWS's compiler does to loops over tiles.
 
-Source: the instructions of eight traces of attention, four of them fused, beside their kernels (github
-allenkchau/trainium-kernel-fusion @d709ddf1, profiling/artifacts; development data). What they show:
-
-- Tiles in PSUM are read where they lie (psum_in_place.py). In a block of a loop the products whose results are copied come first,
-  then those that are read in place, and then what reads them.
-- Instructions of one line that do the same to neighbouring tiles become one, as long as a partition of the whole has at most 512
-  elements. The traces have no more than eight tiles in one, as many as their longest loop has rounds, and so has this. Tiles of their own are
-  laid side by side: in SBUF as many as that, in PSUM those of one bank, where one product writes each and all of them are that few.
-- DMAs of neighbouring tiles become one of at most 512 KiB. Those of the traces move rows; what moves each element by itself stays apart.
+- Instructions of one line that do the same to neighbouring tiles become one, as long as a partition of the whole has at most 512 elements, and
+  of no more than eight tiles. Tiles of their own are laid side by side: in SBUF as many as that, in PSUM those of one bank, where
+  one product writes each and all of them are that few.
+- DMAs of neighbouring tiles become one of at most 512 KiB. What moves each element by itself stays apart.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,12 +17,12 @@ import msgspec
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.compiler.passes.contraction import Contraction
 from neff_bench.simulator.compiler.passes.loads import load_of
-from neff_bench.simulator.compiler.passes.psum_in_place import BANK_BYTES, BANKS_IN_PLACE, psum_in_place
 from neff_bench.simulator.compiler.program.dependencies import table_and_edges
 from neff_bench.simulator.compiler.program.uses import Uses, uses_of
 from neff_bench.simulator.costs.engine_work import POINTERS
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 
+BANK_BYTES = 2048
 ELEMENTS_MAX = 512
 """Of one partition of a merged operand."""
 TILES_MAX = 8
@@ -51,9 +45,8 @@ def merged_tiles(
     program: Program, instructions: Sequence[Instruction], operations: frozenset[str] = MERGED
 ) -> tuple[tuple[Buffer, ...], list[Instruction]]:
     """The buffers and the instructions of one core afterwards; every result stays what it was. `operations`: those that are merged."""
-    steps, readers, block = psum_in_place(program.buffers, instructions)
+    steps = list(instructions)
     graph = Contraction(table_and_edges(program, steps)[1].waits())
-    behind = graph.behind(readers)
     buffers = list(program.buffers)
     places: dict[int, Place] = {}
     uses = uses_of(steps)
@@ -63,8 +56,7 @@ def merged_tiles(
         _alike(program.buffers, steps, operations), key=lambda members: steps[members[0]].op != "dma_copy"
     ):
         for run in _runs(steps, members):
-            of_engine = block if behind.intersection(run) else TILES_MAX
-            limit = len(run) if steps[run[0]].op == "dma_copy" else of_engine
+            limit = len(run) if steps[run[0]].op == "dma_copy" else TILES_MAX
             size = min(limit, _tiles_at_once(buffers, steps, run, uses))
             for part in (run[at : at + size] for at in range(0, len(run), max(size, 1))):
                 families = _families(buffers, steps, part, uses, places) if len(part) > 1 else None
@@ -72,7 +64,7 @@ def merged_tiles(
                     for family in families:
                         _lay_side_by_side(buffers, places, family)
                     merged[part[0]] = _one(buffers, steps, part)
-    ranks = _ranks(steps, readers, uses)
+    ranks = list(range(len(steps)))
     # What a merged load waits for comes with it: else all that lies between would come first, and its tiles would be kept meanwhile.
     for first in (index for index, step in merged.items() if load_of(buffers, step)):
         for index in graph.held_up_by(first):
@@ -81,33 +73,6 @@ def merged_tiles(
     if order is None:
         return program.buffers, steps
     return tuple(buffers), [_placed(merged.get(index, steps[index]), buffers, places) for index in order]
-
-
-def _ranks(steps: Sequence[Instruction], readers: set[int], uses: Uses) -> list[float]:
-    """By instruction: its number, but for products that are read in place and their readers the places that they have in their block."""
-    rank = [float(index) for index in range(len(steps))]
-    lines = {steps[reader].source for reader in readers}
-    in_place = {
-        at
-        for reader in readers for access in steps[reader].reads.values() for at in uses.writers[access.buffer][-1:]
-        if steps[at].op == "nc_matmul"
-    }  # fmt: skip
-    by_line: dict[int, list[int]] = defaultdict(list)
-    for index, step in enumerate(steps):
-        if step.op == "nc_matmul":
-            by_line[step.source].append(index)
-    for products in by_line.values():
-        starts = [index for index in products if index in in_place][::BANKS_IN_PLACE]
-        for start, end in itertools.pairwise([*starts, len(steps)]):
-            block = [index for index in products if start <= index < end]
-            read = [at for index in block for to in steps[index].writes.values() for at in uses.readers[to.buffer]]
-            copied = max((at for at in read if steps[at].op == "tensor_copy"), default=block[-1])
-            for index in range(start, end):
-                if index in in_place:
-                    rank[index] = block[-1] + 0.5
-                elif steps[index].source in lines and index < copied:
-                    rank[index] = copied + 0.5
-    return rank
 
 
 def _alike(buffers: Sequence[Buffer], steps: Sequence[Instruction], operations: frozenset[str]) -> list[list[int]]:

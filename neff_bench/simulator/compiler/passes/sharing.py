@@ -78,30 +78,8 @@ def _moving_ns(transfer: Transfer, chip: Chip) -> float:
     return transfer.packets * packet_ns(transfer, chip) / chip.dma_engines + chip.dma_wait_ns
 
 
-_ON_SCALAR = frozenset({"multiply", "add"})
-
-
-def scaled_on_scalar(instructions: Sequence[Instruction]) -> list[Instruction]:
-    """`tensor_scalar` with one operator that Scalar has, multiply or add, on Scalar where the kernel names no engine: all 72, 72, 100, 100 and
-    128 of five traces of the current dialect are ACTIVATE (KevGomes1403/nki-moe-megakernel @f1fe87a, four of attention and one of experts), and
-    all 1056 products of a row and its weight in the summaries of joshdelg/cs217-final-proj @ffb8dd5, of the old one, on trn2. What becomes of
-    one with two operators is not known; it stays on Vector."""
-    return [msgspec.structs.replace(step, engine="scalar") if _scales(step) else step for step in instructions]
-
-
-def _scales(step: Instruction) -> bool:
-    if step.op != "tensor_scalar" or not may_leave_vector(step):
-        return False
-    return step.attributes["op0"] in _ON_SCALAR and "op1" not in step.attributes
-
-
 def is_open_copy(step: Instruction) -> bool:
-    """Whether it is a copy that the compiler may put on Vector or on Scalar."""
-    return step.op == "tensor_copy" and may_leave_vector(step)
-
-
-def may_leave_vector(step: Instruction) -> bool:
-    """Whether the kernel names no engine for an instruction on Vector whose values Scalar takes as they are."""
-    if step.engine != "vector" or "engine" in step.attributes:
+    """Whether it is a copy that the compiler may put on Vector or on Scalar: no engine is named, and Scalar takes its values as they are."""
+    if step.op != "tensor_copy" or step.engine != "vector" or "engine" in step.attributes:
         return False
     return not any(access.dtype in _WIDE_INTEGERS for access in (*step.reads.values(), *step.writes.values()))

@@ -35,10 +35,6 @@ def test_two_merges_that_wait_for_each_other_have_no_order():
     assert merged == (True, False) or graph.order() is None
 
 
-def test_what_is_behind_an_instruction_is_found_through_others():
-    assert Contraction([set(), {0}, {1}, set()]).behind({0}) == {0, 1, 2}
-
-
 @given(st.data())
 def test_every_order_keeps_every_dependency(data):
     count = data.draw(st.integers(2, 12))

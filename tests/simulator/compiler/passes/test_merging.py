@@ -59,19 +59,6 @@ def test_copies_of_transposes_become_one_for_each_bank_unless_that_has_more_than
     assert sizes(recorded(turned, (128, columns), dtype=dtype), "tensor_copy", "dst") == [128] * (columns // 128)
 
 
-@pytest.mark.parametrize(
-    ("length", "copies", "last"), [(512, 0, [4]), (1024, 8, [4, 4])], ids=["half the banks", "twice as many tiles"]
-)
-def test_scores_are_read_in_psum_as_far_as_half_of_its_banks_go(length, copies, last):
-    program = recorded(rows_of, (128, length), middle_end=True)
-    reduces = [step for step in program.cores[0] if step.op == "tensor_reduce"]
-    in_psum = [step for step in reduces if program.buffers[step.reads["data"].buffer].memory == "psum"]
-    tiles = length // 128 * (length // 512)
-    assert len(sizes(program, "tensor_copy", "dst")) == copies
-    assert len(in_psum) == tiles - copies
-    assert [columns for columns in sizes(program, "tensor_reduce", "dst") if columns > 1] == last
-
-
 def scaled(x, row):
     """Each 128 rows of x times one row."""
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
@@ -81,14 +68,6 @@ def scaled(x, row):
         spread = line.broadcast_to((128, x.shape[1]))
         nl.store(out[rows, :], nisa.tensor_tensor(nl.load(x[rows, :]), spread, op=nl.multiply))
     return out
-
-
-@pytest.mark.parametrize(("columns", "copies", "memory"), [(512, 0, "psum"), (1024, 2, "sbuf")])
-def test_a_repeated_row_is_read_in_psum_where_it_is_one_bank(columns, copies, memory):
-    program = recorded(scaled, (128, columns), (1, columns), middle_end=True)
-    [product] = [step for step in program.cores[0] if step.op == "tensor_tensor"]
-    assert len(sizes(program, "tensor_copy", "dst")) == copies
-    assert program.buffers[product.reads["data2"].buffer].memory == memory
 
 
 def test_a_sum_of_products_is_copied_before_vector_adds_to_it():
@@ -223,16 +202,6 @@ def test_results_are_those_of_numpy(length):
     expected = np.concatenate([x[:, at : at + 128].T for at in range(0, length, 128)], axis=1)
     assert np.array_equal(simulate(jit(turned))(x), expected)
     assert np.allclose(simulate(jit(rows_of))(x), (x.T @ x).max(axis=1, keepdims=True), rtol=1e-5)
-
-
-def test_products_that_are_read_in_place_run_behind_those_that_are_copied():
-    """Each round of `rows_of` has two products; the first one stays in PSUM. Four rounds are a block."""
-    program = recorded(rows_of, (128, 1024), middle_end=True)
-    copied = {step.reads["src"].buffer for step in program.cores[0] if step.op == "tensor_copy"}
-    products = [step.writes["dst"] for step in program.cores[0] if step.op == "nc_matmul"]
-    assert [to.buffer in copied for to in products] == ([True] * 4 + [False] * 4) * 2
-    x = RANDOM.standard_normal((128, 1024)).astype(np.float32)
-    assert np.allclose(simulate(jit(rows_of))(x)[:, 0], (x.T @ x).max(axis=1), rtol=1e-4)
 
 
 def test_what_a_merged_load_waits_for_does_not_bring_all_that_lies_between_with_it():

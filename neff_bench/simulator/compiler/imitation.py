@@ -1,24 +1,9 @@
-"""What AWS's compiler does to a kernel of the old dialect before it allocates and schedules.
+"""What AWS's compiler makes of a kernel. docs/model.md says what shows each of the passes, and what the model is worth without it.
 
-- A load of what is on chip already, unchanged, is removed: its readers read the tile of the earlier load. In a program
-  whose loops are unrolled this is the hoisting of invariant loads too. Source: profiles that zhang677/AccelOpt publishes
-  (experiments/full_complete_local/profile_results.csv): add_rmsnorm_matmul reads 42.0 MB, each of its inputs once, where
-  its instructions read 302. All repeated loads are removed or, where their tiles do not all have room, none: the first four of six
-  products of 4096 x 8192 x 8192 that ucb-bar/autocomp @dd26a56 ran on trn1 (examples/trn-tutorial/2_gemm_trace.py) take 21.0, 28.7, 11.8 and 8.1 ms;
-  what they load as it is written takes 19.7, 17.8, 9.9 and 5.9 ms at 272 bytes/ns, and there is room for a part of it only.
-  A tile of few partitions takes as many bytes of each as one of all, since nothing says that tiles lie one beside another in other
-  partitions. Work that is repeated (invariants.py) is done once without them too: mamba_v3 of AWS's first tutorials (aws-neuron/aws-neuron-sdk
-  @72825d5, general/nki/tutorials/fused_mamba.rst) keeps Vector busy with 39,695 instructions for 8192 steps of its innermost loop, which
-  has five on Vector as it is written and four without the product of delta and u, while B and C of 16 states and 8192 columns have no room.
-- Neighbouring tiles are handled by one instruction, and PSUM is read where it lies (merging.py).
-- Copies whose engine the kernel leaves open are shared between Vector and Scalar (sharing.py).
-- Weights that the PE holds are not loaded again (placing.py).
-- The PE transposes with an identity matrix, which is loaded once for each dtype (identities.py).
-
-Tiles are kept as long as SBUF has room, those that are needed again soonest first; a kernel whose tiles do not fit spills, from PSUM
-to SBUF (leaving_psum.py) and from there to HBM (spilling.py). Which ones AWS's compiler keeps, and what it spills, is not known: a program in which a load is repeated, or whose
-tiles do not all fit, says so (`Program.before_middle_end`), and so does one that repeats a computation (computations.py).
-A kernel turns it off with `nki.compiler.skip_middle_end_transformations`; what happens to it then stands in back_end.py.
+A kernel of the current dialect stays as it is written, but for loads of what still lies in SBUF. One of the old dialect that skips the middle end
+(`nki.compiler.skip_middle_end_transformations`) keeps its computations; its tiles are new ones where they are overwritten, its copies are shared between engines and its stores put in order. Any other of the old dialect goes through
+the middle end: what is loaded or computed again is done once, as long as SBUF has room, neighbouring tiles are handled by one instruction,
+and a kernel whose tiles do not fit spills. Which tiles AWS's compiler keeps and spills is not known: such a program says so (`Program.before_middle_end`).
 """
 
 from __future__ import annotations
@@ -33,20 +18,32 @@ from neff_bench.simulator.compiler.passes.computations import repeats_a_computat
 from neff_bench.simulator.compiler.passes.identities import with_identities
 from neff_bench.simulator.compiler.passes.invariants import without_repeated_work
 from neff_bench.simulator.compiler.passes.leaving_psum import within_psum
-from neff_bench.simulator.compiler.passes.loads import without_repeated_loads
+from neff_bench.simulator.compiler.passes.loads import without_loads_in_place, without_repeated_loads
 from neff_bench.simulator.compiler.passes.merging import MERGED, merged_tiles
-from neff_bench.simulator.compiler.passes.sharing import scaled_on_scalar, shared_copies
+from neff_bench.simulator.compiler.passes.renaming import with_new_tiles
+from neff_bench.simulator.compiler.passes.sharing import shared_copies
 from neff_bench.simulator.compiler.passes.spilling import Fitted, fitted, moved_to_their_use, rows_at_once
+from neff_bench.simulator.compiler.passes.store_order import with_stores_in_turn
 from neff_bench.simulator.compiler.program.capacity import check_capacity, memory_peak
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.program import Instruction, Program
 
-_SCALES_ON_SCALAR_SINCE = 3
-"""Generation of the NeuronCore. On trn1 silu and two LayerNorms of the old dialect would take 12 to 32 % less than they do, not 10 to 14 %."""
+
+def compiled(program: Program, has_middle_end: bool | None) -> Program:
+    """Return the program that AWS's compiler makes. has_middle_end: False where one of the old dialect skips it, None for the current dialect."""
+    if has_middle_end is None:
+        return without_loads_in_place(program)
+    return _middle_end(program) if has_middle_end else _back_end(program)
 
 
-def middle_end(program: Program) -> Program:
-    """The program after the known transformations, as many of them as memory has room for."""
+def _back_end(program: Program) -> Program:
+    program = without_loads_in_place(with_new_tiles(program), most_kept_bytes=0)
+    cores = [shared_copies(program, steps) for steps in program.cores]
+    return with_stores_in_turn(with_identities(program, cores, known=True))
+
+
+def _middle_end(program: Program) -> Program:
+    """As many of the known transformations as memory has room for."""
     known = not _overflows(program, "psum")
     program = program if known else within_psum(program) or program
     spills = not _fits(program)
@@ -72,8 +69,6 @@ def middle_end(program: Program) -> Program:
         )
         kept.append(fit.instructions)
     whole, cores, all_merged = _merged_in_room(made, kept)
-    if chip_for(program.target).generation >= _SCALES_ON_SCALAR_SINCE:
-        cores = [scaled_on_scalar(instructions) for instructions in cores]
     shared = [shared_copies(whole, instructions) for instructions in cores]
     return with_identities(whole, shared, known and all_merged)
 
