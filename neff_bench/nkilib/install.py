@@ -27,14 +27,14 @@ CACHES = ("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 def install(
     checkout: Path,
     *,
-    wheel: Path | None = None,
+    source: str | None = None,
     vendor: bool = False,
     link: bool = False,
     allow_dirty: bool = False,
 ) -> Path:
     """Write `benchmarks/` into a checkout of nki-library and return its path.
 
-    It appears whole or not at all. An earlier one of ours, unchanged, is replaced. `wheel`: what requirements.txt names;
+    It appears whole or not at all. An earlier one of ours, unchanged, is replaced. `source`: what requirements.txt names, see `layout.requirement`;
     `vendor`: a copy of the package goes with it; `link`: a link to it. Raises InstallError.
     """
     require_checkout(checkout)
@@ -43,7 +43,7 @@ def install(
         require_ours(target)
     if not allow_dirty:
         require_clean(checkout)
-    files = dict(template(checkout, wheel))
+    files = dict(template(checkout, source))
     if vendor or link:
         files |= dict(vendored() if vendor else beside_package())
     staging = Path(tempfile.mkdtemp(prefix=f".{DIRECTORY}-", dir=checkout))

@@ -17,18 +17,18 @@ from neff_bench.terminal.command import command
 )
 @click.option("--remove", is_flag=True, help="Remove what an earlier call wrote, and nothing else.")
 @click.option(
-    "--wheel",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Let requirements.txt name this wheel instead of a release.",
+    "--from",
+    "source",
+    metavar="VERSION|PATH|WHEEL",
+    help="What requirements.txt names: a release, a checkout of this project, or a wheel.  [default: the release of this version]",
 )
 @click.option("--vendor", is_flag=True, help="Copy the whole package too, for a network that reaches no index.")
 @click.option("--link", is_flag=True, help="Link to this installation instead of requiring a release.")
 @click.option("--allow-dirty", is_flag=True, help="Go on when the checkout has uncommitted changes.")
 def install_benchmarks(
-    checkout: Path, remove: bool, wheel: Path | None, vendor: bool, link: bool, allow_dirty: bool
+    checkout: Path, remove: bool, source: str | None, vendor: bool, link: bool, allow_dirty: bool
 ) -> None:
-    """Write a benchmarks/ directory of ten files into a checkout of nki-library: two steps, shapes, a gate.
+    """Write a benchmarks/ directory of twelve files into a checkout of nki-library: two steps, shapes, a gate.
 
     \b
     neff-bench install-benchmarks ~/nki-library
@@ -41,13 +41,13 @@ def install_benchmarks(
     from neff_bench.nkilib.install import install
     from neff_bench.nkilib.install import remove as remove_installed
 
-    if vendor and (link or wheel):
-        raise WrongCall("--vendor copies the package, so --link and --wheel do not go with it")
+    if vendor and (link or source):
+        raise WrongCall("--vendor copies the package, so --link and --from do not go with it")
     try:
         if remove:
             streams.notice(f"removed {remove_installed(checkout)} files from {checkout / 'benchmarks'}")
         else:
-            target = install(checkout, wheel=wheel, vendor=vendor, link=link, allow_dirty=allow_dirty)
+            target = install(checkout, source=source, vendor=vendor, link=link, allow_dirty=allow_dirty)
             streams.notice(f"wrote {target}; its README.md says how to run it")
     except OSError as error:
         raise NeffBenchError(f"{error.filename or checkout}: {error.strerror}") from None

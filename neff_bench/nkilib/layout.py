@@ -23,19 +23,24 @@ ASLEEP = {"ruff.toml.txt": "ruff.toml", "gitignore.txt": ".gitignore"}
 """Files that would rule over this repository too under their own names."""
 SHAPES = "shapes.yaml"
 REQUIREMENTS = "requirements.txt"
+UNPUBLISHED = """\
+# Where pip finds no such release: `neff-bench install-benchmarks CHECKOUT --from WHEEL` or `--from PATH` writes where to take it
+# from instead, and `--vendor` copies the package.
+"""
+_VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)?")
 _ENTRY = re.compile(r"kernel: (nkilib_src[\w.]*):")
 
 
-def template(checkout: Path, wheel: Path | None) -> Iterator[tuple[str, bytes]]:
-    """Yield (name inside `benchmarks/`, content) of each file, in a stable order. `wheel`: to install from; None for the release of
-    this version. Raises InstallError."""
+def template(checkout: Path, source: str | None) -> Iterator[tuple[str, bytes]]:
+    """Yield (name inside `benchmarks/`, content) of each file, in a stable order. `source`: what requirements.txt names, see
+    `requirement`. Raises InstallError."""
     header = licence_header(checkout)
     for path in _files(TEMPLATE):
         name, text = path.relative_to(TEMPLATE).as_posix(), path.read_text(encoding="utf-8")
         if name == SHAPES:
             text = shapes_of(text, checkout)
         elif name == REQUIREMENTS:
-            text = requirement(wheel) + "\n"
+            text = requirement(source) + "\n"
         yield name, ((header if path.suffix == ".py" else "") + text).encode()
 
 
@@ -68,13 +73,21 @@ def licence_header(checkout: Path) -> str:
     return "".join(lines[:count])
 
 
-def requirement(wheel: Path | None) -> str:
-    """Return the line of requirements.txt: a release, or a file with its sha256. Raises InstallError."""
-    if wheel is None:
-        return f"neff-bench=={__version__}"
-    if not re.fullmatch(r"neff_bench-[^-]+-.*\.whl", wheel.name) or not wheel.is_file():
-        raise InstallError(f"--wheel {wheel}: expected the wheel of this package, neff_bench-{__version__}-....whl")
-    return f"neff-bench @ {wheel.resolve().as_uri()}#sha256={sha256(wheel.read_bytes()).hexdigest()}"
+def requirement(source: str | None) -> str:
+    """Return what requirements.txt says: a release, that of this version unless another is named; a wheel with its sha256; or a checkout
+    of this project. Raises InstallError."""
+    if source is None or _VERSION.fullmatch(source):
+        return f"{UNPUBLISHED}neff-bench=={source or __version__}"
+    path = Path(source)
+    if re.fullmatch(r"neff_bench-[^-]+-.*\.whl", path.name) and path.is_file():
+        return f"neff-bench @ {path.resolve().as_uri()}#sha256={sha256(path.read_bytes()).hexdigest()}"
+    project = path / "pyproject.toml"
+    if project.is_file() and re.search(r'(?m)^name = "neff-bench"', project.read_text(encoding="utf-8")):
+        return f"neff-bench @ {path.resolve().as_uri()}"
+    raise InstallError(
+        f"--from {source}: expected a version such as {__version__}, a wheel neff_bench-{__version__}-....whl, or a checkout of "
+        "this project"
+    )
 
 
 def shapes_of(text: str, checkout: Path) -> str:

@@ -44,10 +44,10 @@ def test_remove_leaves_the_checkout_as_it_was(checkout):
     assert not target.exists()
 
 
-def test_ten_files_of_five_hundred_lines(checkout):
+def test_twelve_files_of_five_hundred_lines(checkout):
     target = install(checkout)
     files = [path for path in target.rglob("*") if path.is_file()]
-    assert len(files) <= 10
+    assert len(files) <= 12
     assert sum(len(path.read_text().splitlines()) for path in files) <= 500
 
 
@@ -68,18 +68,40 @@ def test_shapes_are_those_of_kernels_that_the_checkout_has(checkout):
     assert "conv1d" not in kernels
 
 
-def test_the_package_is_pinned_or_a_file(checkout, tmp_path_factory):
-    target = install(checkout)
-    assert (target / "requirements.txt").read_text() == f"neff-bench=={__version__}\n"
-    wheel = tmp_path_factory.mktemp("dist") / "neff_bench-0.1.0-py3-none-any.whl"
+def test_the_package_is_a_release_a_wheel_or_a_checkout(checkout, tmp_path_factory):
+    def named(source=None):
+        lines = (install(checkout, source=source) / "requirements.txt").read_text().splitlines()
+        return [line for line in lines if not line.startswith("#")], len(lines)
+
+    assert named() == ([f"neff-bench=={__version__}"], 3)  # and what to do as long as none is published
+    assert named("0.3.1")[0] == ["neff-bench==0.3.1"]
+    wheel = tmp_path_factory.mktemp("dist") / f"neff_bench-{__version__}-py3-none-any.whl"
     wheel.write_bytes(b"x")
-    install(checkout, wheel=wheel)
-    line = (target / "requirements.txt").read_text()
+    (line,), count = named(str(wheel))
     assert line.startswith(f"neff-bench @ file://{wheel}#sha256=2d71164")
+    assert count == 1
+    project = tmp_path_factory.mktemp("project")
+    (project / "pyproject.toml").write_text('[project]\nname = "neff-bench"\n')
+    assert named(str(project))[0] == [f"neff-bench @ file://{project}"]
     wrong = wheel.with_name("other.whl")
     wrong.touch()
-    with pytest.raises(InstallError, match="expected the wheel of this package"):
-        install(checkout, wheel=wrong)
+    for source in (wrong, wheel.parent, "nightly"):
+        with pytest.raises(InstallError, match="expected a version such as"):
+            install(checkout, source=str(source))
+
+
+def test_the_steps_of_the_mlp_build_and_profile_its_shapes(checkout):
+    target = install(checkout, link=True)
+    done = subprocess.run(
+        [sys.executable, target / "mlp/benchmark_mlp_step1_generate_neff.py", "--list"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert {line.split("_")[0] for line in done.stdout.split()} == {"mlp"}
+    done = subprocess.run(
+        [sys.executable, target / "mlp/benchmark_mlp_step2_profile.py"], capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "neuron_test_output/benchmarks" in done.stdout + done.stderr
 
 
 def test_the_vendored_steps_run_without_installation(checkout):
