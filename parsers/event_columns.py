@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 FLOW = Dependence.FLOW
+FEW_MAX = 4
+"""So many different values for each row are numbered without sorting them."""
 
 
 class Coded(NamedTuple):
@@ -126,16 +128,21 @@ def coded(rows: Sequence[Any], names: Sequence[str], function: Callable[[Any], A
     if not isinstance(rows, Columns):
         codes = np.array([found.setdefault(function(row), len(found)) for row in rows], np.int64)
         return Coded(codes, tuple(found))
-    together = np.zeros(len(rows), np.int64)
+    together, different = np.zeros(len(rows), np.int64), 1
     for name in names:
         if name in rows.columns:
             column = rows.columns[name]
-            together = together * len(column.values) + column.codes
-    _, first, codes = np.unique(together, return_index=True, return_inverse=True)
-    number = np.empty(len(first), np.int64)
-    for at in np.argsort(first).tolist():
-        number[at] = found.setdefault(function(rows.part(int(first[at]), names)), len(found))
-    return Coded(number[codes], tuple(found))
+            together, different = together * len(column.values) + column.codes, different * len(column.values)
+    if different > FEW_MAX * (len(rows) + 1):
+        _, together = np.unique(together, return_inverse=True)
+        different = len(rows)
+    first = np.full(different, -1)
+    first[together[::-1]] = np.arange(len(rows))[::-1]  # of several the last one counts, which is the first row
+    number = np.zeros(different, np.int64)
+    used = np.flatnonzero(first >= 0)
+    for key, at in sorted(zip(used.tolist(), first[used].tolist()), key=lambda pair: pair[1]):
+        number[key] = found.setdefault(function(rows.part(at, names)), len(found))
+    return Coded(number[together], tuple(found))
 
 
 def links(rows: Sequence[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

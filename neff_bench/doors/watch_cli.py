@@ -90,14 +90,17 @@ def watch(options: WatchOptions) -> int:
 
 
 class _Teller:
-    """Prints each save once, when it is done."""
+    """Prints each save once, when it is done; as text, also that it has begun."""
 
     def __init__(self, form: str) -> None:
-        self.form, self.said = form, 0
+        self.form, self.said, self.begun = form, 0, 0
 
     def __call__(self, state: State) -> None:
-        from neff_bench.doors.watch.lines import as_json, as_text
+        from neff_bench.doors.watch.lines import as_json, as_text, begun
 
+        if self.form == "text" and self.begun != state.save:
+            self.begun = state.save
+            streams.line(begun(state))
         if state.busy or self.said == state.save:
             return
         self.said = state.save

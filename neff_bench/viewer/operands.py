@@ -7,6 +7,7 @@ The simulator writes `data=float32@sbuf:tile+0[512,1][64,512]`: steps and counts
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import prod
 from typing import Literal, NamedTuple
 
@@ -51,13 +52,18 @@ def operands_in(text: str) -> tuple[Operand, ...]:
 
 def _operand(groups: tuple[str, ...], partitions: int | None) -> Operand:
     name, dtype, place, buffer, steps, counts = groups
-    numbers = [int(one) for one in counts.split(",") if one]
-    if buffer:
-        partitions, numbers, step = numbers[0] if numbers else None, numbers[1:], steps.rpartition(",")[2]
-    else:
-        step = steps.partition(",")[0]
+    free, step, own = _extent(steps, counts, bool(buffer))
     whole = f"{place}[{steps}][{counts}]"
-    return Operand(name, dtype or None, _memory(buffer, place), whole, prod(numbers), int(step or 1), partitions)
+    return Operand(name, dtype or None, _memory(buffer, place), whole, free, step, own if buffer else partitions)
+
+
+@lru_cache(maxsize=4096)  # the instructions of a loop share a few
+def _extent(steps: str, counts: str, partitions_first: bool) -> tuple[int, int, int | None]:
+    """Return the elements of a partition, the step between them, and the partitions, where they are told."""
+    numbers = [int(one) for one in counts.split(",") if one]
+    if partitions_first:
+        return prod(numbers[1:]), int(steps.rpartition(",")[2] or 1), numbers[0] if numbers else None
+    return prod(numbers), int(steps.partition(",")[0] or 1), None
 
 
 def _memory(said: str, place: str) -> Memory:

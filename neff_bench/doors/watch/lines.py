@@ -11,7 +11,7 @@ from neff_bench.terminal.text import plain
 def as_text(state: State) -> str:
     """Return the diagnostics as `file:line: severity: message`, then a line for each case, or why there is none."""
     said = [
-        f"{one.file}:{one.line}: {one.severity}: {f'{one.code}: ' if one.code else ''}{one.message}"
+        f"{one.file or 'neff-bench'}:{max(one.line, 1)}: {one.severity}: {f'{one.code}: ' if one.code else ''}{one.message}"
         for one in state.diagnostics
     ]
     was = {one.case: one.total for one in state.since_last}
@@ -24,6 +24,11 @@ def as_text(state: State) -> str:
         said.append(f"{row['case']}: {total:.2f} us{known}{by}, {row['check'] or 'unchecked'}")
     said.append(f"save {state.save} at {state.at}: {'broken' if state.broken else 'done'}")
     return "\n".join(map(plain, said))
+
+
+def begun(state: State) -> str:
+    """Return the line that stands before those of a save."""
+    return f"save {state.save} at {state.at}: looking"
 
 
 def as_json(state: State) -> str:

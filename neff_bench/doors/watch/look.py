@@ -63,8 +63,8 @@ Tell = Callable[[Told], None]
 
 @dataclass
 class Seen:
-    """A case that was recorded. `kernel`: its entry, or the script. `check`: executes it and compares its outputs with its reference; None for
-    a script's launch, which the script has executed."""
+    """A case that was recorded. `kernel`: its entry, or the script. `check`: executes it and compares its outputs with its reference; None where
+    it has none, and for a script's launch, which the script has executed."""
 
     timed: Simulated
     row: Row
@@ -92,17 +92,16 @@ def main() -> int:
 
 
 def warm_up() -> None:
-    """Import and run once what each look needs, before it is forked."""
-    from neff_bench.doors import checking, embedded, estimation  # noqa: F401
-    from neff_bench.rules.report import verdict  # noqa: F401
-    from neff_bench.simulator.execution import execute  # noqa: F401
-    from neff_bench.simulator.files import in_process  # noqa: F401
-    from neff_bench.stage1_generate.jobs import closure, tensors  # noqa: F401
-    from neff_bench.stage1_generate.shapes import read  # noqa: F401
-    from neff_bench.viewer.page import cases
+    """Look at a kernel of ours once, so that each look is forked from a process that has done all of it. Nothing of that kernel stays."""
+    from neff_bench.doors import embedded  # noqa: F401
+    from neff_bench.doors.tutorial_cli import FILES
 
-    estimation.preload()
-    cases.page_of([], [])
+    path, modules = [*sys.path], {*sys.modules}
+    look(Subject(file=str(FILES / "shapes.yaml")), lambda _: None)
+    sys.path[:] = path
+    for name in {*sys.modules} - modules:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(FILES)):
+            del sys.modules[name]
 
 
 def look(subject: Subject, tell: Tell) -> None:
@@ -195,13 +194,14 @@ def _of_case(case: Case, folder: Path) -> Seen:
 
         def right(arrays: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
             plain = {tensor.name: arrays[name] for name, tensor in zip(names, tensors, strict=True)}
-            return kernel.reference(dims, plain) if kernel.reference else ()
+            return kernel.reference(dims, plain) if kernel.reference else ()  # it is asked where there is one alone
 
         drawn = [draw(tensors, case.seed, rank) for rank in range(program.ranks)]
         given = [dict(zip(names, arrays.values(), strict=True)) for arrays in drawn]
-        return compared(program, given, right if kernel.reference else None, kernel.tolerance.get(case.dtype))
+        return compared(program, given, right, kernel.tolerance.get(case.dtype))
 
-    return Seen(timed, numbers_of(timed, kernel.model_flops(dims), case), entry, check)
+    row = numbers_of(timed, kernel.model_flops(dims), case)
+    return Seen(timed, row, entry, check if kernel.reference else None)
 
 
 def _picture(seen: Sequence[Seen], folders: Sequence[Any], tell: Tell) -> None:

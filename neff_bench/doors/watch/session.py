@@ -51,7 +51,7 @@ class Save(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """What a page shows. `save`: the newest. `good`: the one whose rows and picture are shown; it is older than `save` while that one is worked
+    """What a page shows. `save`: the newest. `numbered`: the one whose rows are shown. `good`: the one whose rows and picture are shown; it is older than `save` while that one is worked
     on or broken; `last`: the good one before it. `since_last`, `since_pinned`: of the rows that are shown."""
 
     save: int
@@ -59,6 +59,7 @@ class State(msgspec.Struct):
     busy: bool
     broken: str | None
     diagnostics: list[Diagnostic]
+    numbered: int | None
     good: int | None
     last: int | None
     pinned: int | None
@@ -112,14 +113,23 @@ class Session:
     def state(self) -> State:
         """Return what there is to show."""
         newest, good = self.newest, self.shown()
+        numbered = newest if newest.rows else good
         earlier = [save for number, save in sorted(self.saves.items()) if save.good and good and number < good.number]
-        pinned = self.saves.get(self.pinned or 0)
+        last = earlier[-1] if earlier else None
         return State(
-            newest.number, newest.at, newest.busy, newest.broken, newest.diagnostics,
-            good.number if good else None, earlier[-1].number if earlier else None, self.pinned, newest.rows or (good.rows if good else []),
-            _between(earlier[-1] if earlier else None, newest if newest.rows else good),
-            _between(pinned, newest if newest.rows else good),
-        )  # fmt: skip
+            save=newest.number,
+            at=newest.at,
+            busy=newest.busy,
+            broken=newest.broken,
+            diagnostics=newest.diagnostics,
+            numbered=numbered.number if numbered else None,
+            good=good.number if good else None,
+            last=last.number if last else None,
+            pinned=self.pinned,
+            rows=numbered.rows if numbered else [],
+            since_last=_between(last, numbered),
+            since_pinned=_between(self.saves.get(self.pinned or 0), numbered),
+        )
 
     def shown(self) -> Save | None:
         """Return the newest save with a picture."""

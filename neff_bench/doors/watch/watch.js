@@ -1,6 +1,6 @@
 "use strict";
 // One event says all that the page shows. A new picture is loaded behind the old one, shows what is looked at there, and then takes its place.
-const $ = id => document.getElementById(id), hook = window.neffBenchWatch = { state: null, shown: null, numberMs: null, pictureMs: null };
+const $ = id => document.getElementById(id), hook = window.neffBenchWatch = { state: null, shown: null, numbered: null, numberMs: null, pictureMs: null };
 const us = value => value === null ? "–" : `${value.toFixed(2)} us`;
 
 function make(name, text, cls) {
@@ -60,10 +60,10 @@ function show(state) {
   $("diagnostics").hidden = !state.diagnostics.length || Boolean(state.broken);
   $("diagnostics").replaceChildren(...state.diagnostics.map(one => make("p", `${one.file.replace(/^.*\//, "")}:${one.line}: ${one.code ? `${one.code} ` : ""}${one.message}`, one.severity)));
   showChanges(state);
-  $("pictures").classList.toggle("old", Boolean(state.broken));
+  for (const name of ["pictures", "number"]) $(name).classList.toggle("old", Boolean(state.broken));
   $("pin").disabled = state.good === null || state.good === state.pinned;
   $("unpin").hidden = state.pinned === null;
-  if (state.rows.length) requestAnimationFrame(() => { hook.numberMs = performance.timeOrigin + performance.now(); });
+  if (state.numbered !== hook.numbered) requestAnimationFrame(() => { hook.numbered = state.numbered; hook.numberMs = performance.timeOrigin + performance.now(); });
   if (state.good !== null && address() !== hook.shown) picture(address());
 }
 

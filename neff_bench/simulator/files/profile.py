@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from neff_bench.chips.engines import TITLES
@@ -260,9 +261,13 @@ def operands_of(program: Program, instruction: Instruction) -> str:
 
 def _view(program: Program, access: Access) -> str:
     buffer = program.buffers[access.buffer]
-    steps = ",".join(str(step) for step, _ in access.pattern)
-    sizes = ",".join(str(size) for _, size in access.pattern)
-    return f"{access.dtype}@{buffer.memory}:{buffer.name}+{access.offset}[{steps}][{sizes}]"
+    return f"{access.dtype}@{buffer.memory}:{buffer.name}+{access.offset}{_pattern(access.pattern)}"
+
+
+@lru_cache(maxsize=4096)  # the instructions of a loop share a few
+def _pattern(pattern: tuple[tuple[int, int], ...]) -> str:
+    steps, sizes = (",".join(map(str, numbers)) for numbers in (zip(*pattern) if pattern else ((), ())))
+    return f"[{steps}][{sizes}]"
 
 
 def _dma(

@@ -78,7 +78,8 @@ def _software_dmas(facts: Facts) -> Iterator[Advice]:
     software = [index for index in issued if facts.rows[index].subgroup == "GpSimd"]
     if not software or chip is None or chip.generation < HARDWARE_DESCRIPTORS_FROM:
         return
-    waited = sum(step.index in set(software) and step.spent_on == DMA for step in facts.path)
+    by_software = set(software)
+    waited = sum(step.index in by_software and step.spent_on == DMA for step in facts.path)
     slower_ns = max(chip.software_dma_prepare_ns + chip.software_dma_start_ns - chip.dma_start_ns, 0.0)
     path = f"; the critical path waits for the start of {waited} of them" if facts.path else ""
     yield Advice(

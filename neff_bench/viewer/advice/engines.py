@@ -26,7 +26,7 @@ def _float32(facts: Facts) -> Iterator[Advice]:
     products = facts.indices(lambda row: row.subgroup == "Tensor" and row.opcode not in SETUP)
     wide = [
         index for index in products
-        if any(mark in operand for operand in facts.rows[index].operands.split() for mark in FLOAT32 if not operand.startswith("dst="))
+        if any(mark in facts.rows[index].operands for mark in FLOAT32) and any(mark in operand for operand in facts.rows[index].operands.split() for mark in FLOAT32 if not operand.startswith("dst="))
     ]  # fmt: skip
     if wide:
         on_pe = facts.time_us(wide)
