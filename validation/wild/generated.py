@@ -134,7 +134,9 @@ def verdicts(chosen: Sequence[int], checkouts: Path, folder: Path, jobs: int) ->
         ["profile", store, "--format", "json", "--output", folder / "rows.json"],
     ):
         command = [sys.executable, "-m", "neff_bench", *map(str, words)]
-        subprocess.run(command, cwd=folder, check=False, env={**os.environ, "PYTHONWARNINGS": "ignore"})
+        subprocess.run(
+            command, cwd=folder, check=False, stdout=sys.stderr, env={**os.environ, "PYTHONWARNINGS": "ignore"}
+        )
     rows = {row["kernel"]: row for row in json.loads((folder / "rows.json").read_text())}
     return [_verdict(at, checkouts, store, rows.get(f"case{at}.kernel")) for at in chosen]
 
