@@ -26,6 +26,7 @@ for room in ("neffs", "parsers", "stage1_generate", "stage2_profile"):
 FOLDER = "neff_bench/simulator/native"
 sources = runpy.run_path("neff_bench/system/compiled.py")
 names = [f"{FOLDER}/{path.relative_to(sources['FOLDER'])}" for path in sources["c_files"]()]
+passes = [f"{FOLDER}/{path.name}" for path in sources["pass_files"]()]
 
 
 def extension(name: str, files: list[str]) -> Extension:
@@ -33,7 +34,7 @@ def extension(name: str, files: list[str]) -> Extension:
     return Extension(
         f"neff_bench.simulator.native.{name}",
         files,
-        depends=[name for name in names if name.endswith(".h")],
+        depends=[*names, *passes],  # whose digest it holds
         define_macros=[("BUILT_FROM", f'"{sources["digest"]()}"'), ("Py_LIMITED_API", "0x030A0000")],
         # No fused multiply-add: the plain path rounds after each operation. No folder of the build: a release has the same bytes twice.
         extra_compile_args=["-std=c99", "-O3", "-ffp-contract=off", f"-ffile-prefix-map={os.getcwd()}=."],
@@ -47,7 +48,7 @@ def within(folder: str) -> list[str]:
     return [name for name in names if os.path.dirname(name) == folder and name.endswith(".c")]
 
 
-def passes() -> list[Extension]:
+def of_passes() -> list[Extension]:
     """The passes that are written in Python; none where Cython is not installed, as for an editable install without a network."""
     if cythonize is None:
         return []
@@ -77,4 +78,4 @@ class Wheel(bdist_wheel):
 # The core uses nothing of Python, so it compiles without Python's headers, which the recorder's extension needs.
 core = extension("core", within(FOLDER))
 recorder = extension("recorder.core", [*within(f"{FOLDER}/recorder"), f"{FOLDER}/numbers.c"])
-setup(ext_modules=[core, recorder, *passes()], cmdclass={"bdist_wheel": Wheel})
+setup(ext_modules=[core, recorder, *of_passes()], cmdclass={"bdist_wheel": Wheel})
