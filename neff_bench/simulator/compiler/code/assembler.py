@@ -137,7 +137,7 @@ def _code(placed: np.ndarray, kind: np.ndarray, lowered: Sequence[Lowered], step
         origin=origin,
         transfer=transfer,
         meeting=meeting,
-        wait_start=np.cumsum([0, *(wait >= 0)]),
+        wait_start=np.append(0, np.cumsum(wait >= 0)),
         waits=wait[wait >= 0],
         transfers=_transfers(lowered, moved),
     )

@@ -57,25 +57,23 @@ def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:
     at = np.repeat(np.arange(len(columns.kind)), np.diff(columns.use_start))
     buffer = columns.views.buffer[columns.view]
     moving = (moves[columns.kind][at] > 0) & (columns.role != INDEX)
-    found = [_first_and_last(buffer[of_those], at[of_those], buffers) for of_those in (~moving, moving)]
-    (used, first, last), (moved, _, at_last) = found
-    only = moved[np.isin(moved, used, invert=True)]
-    return Lives(
-        np.concatenate([used, only]),
-        np.concatenate([first[used], at_last[only]]),
-        np.concatenate([last[used], at_last[only]]),
-    )
+    used, first, last = _first_and_last(buffer[~moving], at[~moving], buffers)
+    if not moving.any():
+        return Lives(used, first[used], last[used])
+    moved, _, last_moved = _first_and_last(buffer[moving], at[moving], buffers)
+    only = moved[first[moved] < 0]
+    at_last = last_moved[only]
+    return Lives(*(np.concatenate(both) for both in ((used, only), (first[used], at_last), (last[used], at_last))))
 
 
 def _first_and_last(buffer: np.ndarray, at: np.ndarray, buffers: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The buffers of these uses in order of first use; and by buffer the instruction of the first and of the last use."""
+    """The buffers of these uses in order of first use; and by buffer the instruction of the first and of the last use, or -1."""
     import numpy as np
 
-    first = np.full(buffers, -1)
-    last = np.full(buffers, -1)
-    last[buffer] = np.arange(len(buffer))  # of several uses the last one stays
-    first[buffer[::-1]] = np.arange(len(buffer))[::-1]
+    place = np.arange(len(buffer))
+    first, last = np.full((2, buffers), -1)
+    last[buffer] = place  # of several uses the last one stays
+    first[buffer[::-1]] = place[::-1]
     used = np.flatnonzero(first >= 0)
-    used = used[np.argsort(first[used])]
     at = np.append(at, -1)  # what is not used has the place -1
-    return used, at[first], at[last]
+    return used[np.argsort(first[used])], at[first], at[last]
