@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.simulator import native
 from neff_bench.simulator.compiler.program.columns import (
-    WRITE,
     Buffers,
     Columns,
     Table,
-    item_bytes,
     operand_names,
     tabulated,
 )
-from neff_bench.simulator.compiler.program.parts import Parts, cut
-from neff_bench.simulator.compiler.program.rectangles import Regions, regions_of
+from neff_bench.simulator.compiler.program.parts import cut
+from neff_bench.simulator.compiler.program.rectangles import regions_of
+from neff_bench.simulator.native.edges import Uses, find_conflicts
 from neff_bench.simulator.program import Instruction, Program
 
 if TYPE_CHECKING:
@@ -98,81 +97,23 @@ def settling(kinds: Sequence[Instruction]) -> np.ndarray:
 
 def edges_of(buffers: Buffers, columns: Columns, address: np.ndarray, settles: np.ndarray) -> Edges:
     """The edges of one core. `address`: see `regions_of`. `settles`: see `settling`."""
-    if native.library() is None:
-        return plain_edges(columns, regions_of(buffers, columns, address), settles)
-    return _compiled(buffers, columns, address, settles)
-
-
-def _compiled(buffers: Buffers, columns: Columns, address: np.ndarray, settles: np.ndarray) -> Edges:
-    """`plain_edges` in C, with the regions."""
     import numpy as np
 
-    start = np.empty(len(columns.kind) + 1, np.int64)
-    count, room = _EDGES_OF_A_USE * len(columns.view), -1
-    while count > room:
-        room = count
-        found = np.empty((3, room), np.int64)
-        count = native.call(
-            "edges_of", columns.block, (len(address), *buffers), address, item_bytes(), settles, room,
-            (start, *native.rows(found)),
-        )  # fmt: skip
-    return Edges(start, *found[:, :count])
-
-
-_EDGES_OF_A_USE = 4
-"""For which there is room at first."""
-
-
-def plain_edges(columns: Columns, regions: Regions, settles: np.ndarray) -> Edges:
-    """The edges of one core, for where nothing is compiled. simulator/native/edges.c is the same in C."""
-    import numpy as np
-
-    instructions = len(columns.kind)
-    if not len(columns.view):
-        return Edges(np.zeros(instructions + 1, np.int64), *np.zeros((3, 0), np.int64))
-    uses = _uses(columns, regions, settles[columns.kind])
-    instruction, before, kind, operand = _conflicts(uses, cut(regions.different))
-    start = np.searchsorted(instruction, np.arange(instructions + 1)).astype(np.int64)
-    return Edges(start, before, kind, operand)
-
-
-def _uses(columns: Columns, regions: Regions, settles: np.ndarray) -> np.ndarray:
-    """(instruction, whether it writes, region, operand) of each use, in program order, in (4, n)."""
-    import numpy as np
-
-    instruction = np.repeat(np.arange(len(settles)), np.diff(columns.use_start))
-    writes = columns.role == WRITE
-    uses = np.stack([instruction, writes, regions.of_view[columns.view], columns.name])
-    again = uses[:, (settles[instruction] > 0) & ~writes]
-    again[1] = 1
-    uses = np.concatenate([uses, again], axis=1)
-    return uses[:, np.argsort(uses[0], kind="stable")]
-
-
-def _conflicts(uses: np.ndarray, parts: Parts) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(instruction, the one before, index of `KINDS`, operand) of each pair that must keep its order, in the order of these."""
-    import numpy as np
-
-    instruction, write, region, operand = uses
-    # One entry for each part of each use, part by part and in program order within one.
-    count = np.diff(parts.first)[region]
-    use = np.repeat(np.arange(len(region)), count)
-    part = parts.part[np.arange(len(use)) + np.repeat(parts.first[region] - (np.cumsum(count) - count), count)]
-    order = np.argsort(part, kind="stable")
-    use, part = use[order], part[order]
-    here, number = np.arange(len(use)), len(use)
-    writes = write[use] > 0
-    written = np.maximum.accumulate(np.where(writes, here, -1))
-    earlier = np.append(-1, written[:-1])  # the last write before each entry
-    earlier[earlier < np.searchsorted(part, part)] = -1
-    later = np.minimum.accumulate(np.where(writes, here, number)[::-1])[::-1]  # the next write, for a read
-    later[later >= np.searchsorted(part, part, "right")] = number
-    raw, waw, war = (earlier >= 0) & ~writes, (earlier >= 0) & writes, (later < number) & ~writes
-    waiting = np.concatenate([use[raw], use[waw], use[later[war]]])
-    before = np.concatenate([use[earlier[raw]], use[earlier[waw]], use[war]])
-    kind = np.repeat(np.arange(len(KINDS)), [raw.sum(), waw.sum(), war.sum()])
-    length, operands = int(instruction[-1]) + 1, int(operand.max()) + 1
-    key = ((instruction[waiting] * length + instruction[before]) * len(KINDS) + kind) * operands + operand[waiting]
-    key, which = np.divmod(np.unique(key[instruction[waiting] != instruction[before]]), operands)
-    key, kind = np.divmod(key, len(KINDS))
-    return *np.divmod(key, length), kind, which
+    regions = regions_of(buffers, columns, address)
+    parts = cut(regions.different)
+    instructions, names = len(columns.kind), int(columns.name.max(initial=0)) + 1
+    # Each part of each use is read or written once; what settles writes what it read.
+    room = int(np.diff(parts.first)[regions.of_view[columns.view]].sum()) * 2
+    count = int(parts.part.max(initial=0)) + 1
+    written, read = np.full((2, count), -1)
+    reader, following, found = np.empty((3, room + 1), np.int64)
+    seen, numbers = np.zeros(len(KINDS) * instructions, np.int64), np.zeros(3, np.int64)
+    start, edges = np.empty(instructions + 1, np.int64), np.empty((3, 2 * room), np.int64)
+    made = native.run(
+        find_conflicts,
+        Uses(
+            instructions, names, *columns[:-2], settles, regions.of_view, *parts, written, read, reader, following, seen,
+            found, numbers, start, *edges,
+        ),
+    )  # fmt: skip
+    return Edges(start, *edges[:, :made])
