@@ -2,7 +2,8 @@
 
     python bench/fuzz_files.py [COUNT] [SEED ...]      by default 100,000 files over the seeds 1 to 5
 
-Files are mutated at random (bits, pieces, numbers, lengths, parts of other files, repetition) and read in process, one process for a seed.
+Files are mutated at random (bits, pieces, numbers, lengths, parts of other files, repetition; of JSON every third time one value becomes
+one of another type, under a new seal where there was one) and read in process, one process for a seed.
 Allowed is a result, or an error of the project in one line. Everything else is printed with what repeats it, and the exit code is 1.
 Bounds for one file: 5 s on the processor; for a process: 500 MB.
 """
@@ -39,6 +40,8 @@ TOKENS = (
     b"\xff\xfe", b"\x1b[31m", b"\xe2\x80\xae", b"\n", b"\r\n", b'"', b"../../../../etc/passwd", b"/etc/passwd", b"=cmd()", b"1" * 20,
     b"18446744073709551615", b"-9223372036854775809", b"&a [*a, *a]", b"*a", b"!!python/object:os.system", b"1:100000000:1",
 )  # fmt: skip
+
+TYPES = (None, True, 0, -1, 1.5, 1e300, 10**30, "", "x", "1", [], [1], ["x"], {}, {"a": 1}, [[]], [None])
 
 Reader = Callable[[Path], Any]
 
@@ -97,6 +100,29 @@ def mutated(data: bytes, others: list[bytes], chance: random.Random) -> bytes:
     return bytes(out)
 
 
+def retyped(data: bytes, chance: random.Random) -> bytes:
+    """The same JSON with one value of another type; what is no JSON stays."""
+    from neff_bench.neffs.checksums import seal
+
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    sealed = isinstance(document, dict) and document.pop("checksum", None) is not None
+    place: Any = [document]
+    while True:
+        keys = list(place) if isinstance(place, dict) else range(len(place))
+        key = chance.choice(keys)
+        if not isinstance(place[key], (dict, list)) or not place[key] or chance.random() < 0.1:
+            break
+        place = place[key]
+    if place is not document and chance.random() < 0.1:
+        del place[key]
+    else:
+        place[key] = chance.choice(TYPES)
+    return seal(json.dumps(document, indent=2).encode() + b"\n") if sealed else json.dumps(document).encode()
+
+
 def kinds(store: Path, seeded: Path) -> dict[str, Kind]:
     """Examples of every kind with their readers. `store`: a finished store; `seeded`: a shapes file."""
     from neff_bench.neffs.bundle import read_bundle, verify_bundle
@@ -151,7 +177,78 @@ def kinds(store: Path, seeded: Path) -> dict[str, Kind]:
         ),
         "run": Kind("run.json", [(run / "run.json").read_bytes()], [lambda path: read_run(path.parent)]),
         "shapes": Kind("shapes.yaml", [seeded.read_bytes(), SHAPES], [read_shapes]),
+        **written_by_us(store),
     }
+
+
+def written_by_us(store: Path) -> dict[str, Kind]:
+    """Examples of what the commands keep and are told, with what reads it."""
+    from neff_bench.chips.calibration import Calibration, Estimate, _decoded, encoded
+    from neff_bench.doors.tuning import _answer
+    from neff_bench.experiments.projection import read_projections
+    from neff_bench.experiments.results import read_results
+    from neff_bench.history import database, export, page, record, verdicts
+    from neff_bench.neffs.verified import Verified
+    from neff_bench.parsers.neuron_ls import read_neuron_ls
+    from neff_bench.rules import baseline as known_findings
+    from neff_bench.stage2_profile.compare.asked import CompareOptions
+    from neff_bench.stage2_profile.compare.baseline import load, save
+    from neff_bench.stage2_profile.compare.command import compare_rows
+    from neff_bench.stage2_profile.gate.asked import GateOptions
+    from neff_bench.stage2_profile.gate.command import run_gate
+    from neff_bench.stage2_profile.gate.config import read_config
+    from tests.neuron_ls import announced, devices
+
+    work = store.parent
+    rows = load(store).records
+    save(work / "baseline.json", rows, {str(row["case"]): [["k.py", 7, [["DMA packets", 50, 100]]]] for row in rows})
+    with database.opened(work / "history", write=True) as connection:
+        for number in range(3):
+            slower = [{**row, "total_time_us": row["total_time_us"] * (1 + number)} for row in rows]
+            at = record.named(f"c{number}", f"2026-01-0{number + 1}")
+            database.add(connection, at.sha, at.date, at.subject, record.kept(slower, None))
+    fitted = Estimate("vector_latency_ns", 150.0, 140.0, 160.0, 120.0, 9, 4)
+    variant = {"id": 1, "kernel": "nowhere.py:f", "inputs": {"x": {"shape": [128, 512], "dtype": "bfloat16"}},
+               "arguments": {"tile": 4}, "target": "trn2", "lnc": 1, "check": True, "tolerance": {"rtol": 1, "atol": 0.1}}  # fmt: skip
+
+    def history(path: Path) -> None:
+        with database.opened(path.parent) as connection:
+            verdicts.judged(connection, 1)
+            verdicts.began(connection, 1)
+            list(verdicts.events(connection))
+        page.content(path.parent, None)
+        export.write_csv(path.parent, path.parent / "out.csv")
+
+    def both(path: Path) -> None:
+        out = path.parent / "answer.json"
+        compare_rows(CompareOptions(first=path, second=work / "baseline.json", format_="json", output=out))
+        run_gate(GateOptions(before=path, after=work / "baseline.json", format_="json", output=out))
+
+    return {
+        "rows": Kind("rows.json", [json.dumps(rows).encode(), (work / "baseline.json").read_bytes()], [both]),
+        "history": Kind(database.FILE, [(work / "history" / database.FILE).read_bytes()], [history]),
+        "gate": Kind("gate.yaml", [b"times: [total_time_us]\ntime_percent: 1\ncounters: [hbm_read_bytes]\n"], [read_config]),
+        "calibration": Kind("c.json", [encoded(Calibration("trn2", (fitted,), (("a.ntff", "00"),)))],
+                            [lambda path: _decoded(path.name, path.read_bytes())]),
+        "variant": Kind("line.json", [json.dumps(variant).encode()], [lambda path: _answer("2.33", path.read_bytes())]),
+        "findings": Kind("known.json", [b'{"0a": "NBLE603 k.py"}'], [lambda path: known_findings.new(path, [], {})]),
+        "verified": Kind("verified.json", [(store / ".store" / "verified.json").read_bytes()], [lambda path: _as_aid(path, Verified)]),
+        "results": Kind("results.json", [RESULTS], [read_results]),
+        "projections": Kind("p.yaml", [b"my_proj: {M: 64, N: 960, K: 768}\n"], [read_projections]),
+        "neuron-ls": Kind("ls.json", [json.dumps(form(devices(2, busy={1: 7}))).encode() for form in (list, announced)], [read_neuron_ls]),
+    }  # fmt: skip
+
+
+def _as_aid(path: Path, read: Reader) -> None:
+    """Read a document that a store keeps for itself."""
+    (path.parent / ".store").mkdir(exist_ok=True)
+    shutil.copy(path, path.parent / ".store" / path.name)
+    read(path.parent)
+
+
+RESULTS = json.dumps(
+    [{"M": 128, "K": 128, "N": 128, "latency_ms": 0.1, "p10_ms": 0.1, "p90_ms": 0.2, "source": "measured"}]
+).encode()
 
 
 SHAPES = b"""defaults: {target: trn2, lnc: 2, dtype: bfloat16}
@@ -306,7 +403,8 @@ def fuzz(seed: int, count: int, store: Path, shapes: Path, results: Any) -> None
             kind_name = chance.choice(list(known))
             kind = known[kind_name]
             path = work / kind.name
-            path.write_bytes(mutated(chance.choice(kind.sound), others, chance))
+            sound = chance.choice(kind.sound)
+            path.write_bytes(retyped(sound, chance) if chance.random() < 1 / 3 else mutated(sound, others, chance))
             for number, read in enumerate(kind.readers):
                 attempt(read, path, f"{label} ({kind_name}, reader {number})", tally)
             tally.files[kind_name] += 1

@@ -111,7 +111,8 @@ class Store:
         return final
 
     def sweep(self) -> int:
-        """Remove what killed writers left behind; returns how many unfinished bundles that were."""
+        """Remove what killed writers left behind; returns how many unfinished bundles that were. Raises `StoreError`."""
+        check_own(self.path)
         removed = 0
         for lock_path in _listed(self._staging, ".lock"):
             descriptor = try_lock(lock_path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -19,6 +19,9 @@ from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.json_text import read_json
 from neff_bench.parsers.source import source_name
 from neff_bench.system.decoding import prepare
+
+_CORES_MAX = 1024
+"""Of a device; AWS's have at most 8. A number without a bound would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,9 @@ class _Process(msgspec.Struct):
 
 class _Device(msgspec.Struct):
     neuron_device: int
-    nc_count: int | None = None
+    nc_count: Annotated[int, msgspec.Meta(ge=0, le=_CORES_MAX)] | None = None
     neuroncore_ids: list[int] | None = None
-    logical_neuroncore_config: int | None = None
+    logical_neuroncore_config: Annotated[int, msgspec.Meta(ge=0, le=_CORES_MAX)] | None = None
     memory_size: int | None = None
     neuron_processes: list[_Process] | None = None
     instance_type: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -195,6 +195,10 @@ def _build(work: list[Job], waiting: list[Job], keys: Keys, options: Options, st
     import time
 
     if not waiting:
+        from neff_bench.neffs.store import Store
+
+        with suppress(OSError):  # a store that may not be written stays as it is
+            Store(options.out).sweep()
         streams.line(f"nothing to build: all {len(work)} cases in {options.out} are up to date")
         return 0
     from neff_bench.terminal.progress import progress

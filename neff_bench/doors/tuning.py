@@ -105,7 +105,7 @@ def _answer(sdk: str, line: bytes) -> bytes:
     """Return one variant, in a process of its own."""
     try:
         variant = DECODER.decode(line)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         allowed = f"; allowed: {', '.join(Variant.__struct_fields__)}" if "unknown field" in str(error) else ""
         return msgspec.json.encode(_failed(_id_of(line), f"not a variant: {error}{allowed}"))
     try:

@@ -85,7 +85,7 @@ def read_projections(path: Path) -> list[Projection]:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadResults(f"{path}: cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise BadResults(f"{path}: not YAML: {' '.join(str(error).split())[:160]}") from None
     if not isinstance(data, dict) or not data:
         raise BadResults(f"{path}: expected entries such as my_proj: {{M: 64, N: 960, K: 768}}")

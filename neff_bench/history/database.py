@@ -110,8 +110,8 @@ def opened(directory: Path, *, write: bool = False) -> Iterator[sqlite3.Connecti
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
-    except (sqlite3.Error, msgspec.DecodeError) as error:
-        raise HistoryError(f"{path}: {error}") from None
+    except (sqlite3.Error, msgspec.DecodeError, RecursionError) as error:
+        raise HistoryError(f"{path}: {' '.join(str(error).split())}") from None
     finally:
         connection.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import metadata
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,8 @@ def module_folder(package: str, part: str) -> Path | None:
 
     PyPI has empty placeholders under the names of the SDK's packages, so the name alone proves nothing.
     """
-    try:
-        spec = find_spec(package)
-    except ValueError:  # the embedded toolchain's own `nki` is loaded in this process; it has no spec
-        return None
+    # Only what lies on the path: the embedded toolchain's own `nki` and `neuronxcc` come and go with the kernels of other threads.
+    spec = PathFinder.find_spec(package)
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         if (Path(folder) / part).is_dir() or any(Path(folder).glob(f"{part}.*")):
             return Path(folder)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from tests.doors.programs import TOTAL
@@ -66,6 +67,17 @@ def test_each_line_gets_its_answer(tune):
     assert (found["b"]["status"], found["b"]["reason"]) == ("failed", "killed by SIGABRT")
     assert found[None]["reason"].startswith("not a variant")
     assert messages == "error: 2 of 3 failed\n"
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"id": 1, "kernel": "\xff"}', b'{"id": 1, "arguments": ' + b"[" * 5000], ids=["bytes", "depth"]
+)
+def test_a_line_that_cannot_be_decoded_is_no_variant(line):
+    """Whatever the bytes are: in the process of the variant nobody else would say it in a line."""
+    from neff_bench.doors.tuning import Answer, _answer
+
+    answer = msgspec.json.decode(_answer("2.33", line), type=Answer)
+    assert answer.status == "failed" and answer.reason.startswith("not a variant: ")
 
 
 def test_top_prints_the_fastest_first(tune):

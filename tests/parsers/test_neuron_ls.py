@@ -33,7 +33,15 @@ def test_a_chip_without_lnc_has_logical_cores_of_one(tmp_path):
 
 @pytest.mark.parametrize(
     "said",
-    ["[]", "{}", "[1]", '{"a": [{"neuron_device": 0}], "b": [{"neuron_device": 0}]}', '[{"neuron_device": "x"}]', "no"],
+    [
+        "[]",
+        "{}",
+        "[1]",
+        '{"a": [{"neuron_device": 0}], "b": [{"neuron_device": 0}]}',
+        '[{"neuron_device": "x"}]',
+        "no",
+        '[{"neuron_device": 0, "nc_count": 1000000000}]',
+    ],
 )
 def test_what_names_no_device_is_refused(said):
     with pytest.raises(ParseError):

@@ -81,8 +81,12 @@ def test_a_second_run_builds_nothing_and_says_so(generate, checkout, shapes_file
     nkilib, shapes = checkout(), shapes_file(CASES.format(s=1))
     assert generate("--shapes", shapes, "--nkilib", nkilib).returncode == 0
     before = (tmp_path / "out" / name(1)).stat().st_ino
+    left = tmp_path / "out" / ".store" / "staging" / f"{name(1)}-1-abcd"  # of a killed writer
+    left.mkdir()
+    left.with_name(f"{left.name}.lock").touch()
     done = generate("--shapes", shapes, "--nkilib", nkilib)
     assert (done.returncode, done.stdout) == (0, "nothing to build: all 1 cases in out are up to date\n")
+    assert list(left.parent.iterdir()) == []
     assert (tmp_path / "out" / name(1)).stat().st_ino == before
     generate("--shapes", shapes, "--nkilib", nkilib, "--force")
     assert (tmp_path / "out" / name(1)).stat().st_ino != before
