@@ -43,7 +43,7 @@ def values(name):
 
 @nki.jit
 def kernel({inputs}):
-{makes}    result = kernel_of({at}, {checkouts!r})({arguments})
+{makes}    returned = kernel_of({at}, {checkouts!r})({arguments})
     return {result}
 """
 
@@ -101,7 +101,7 @@ def write(chosen: Sequence[int], checkouts: Path, folder: Path) -> None:
             root=str(ROOT), at=at, checkouts=str(checkouts), package="neuronxcc.nki" if old else "nki",
             values="\n".join(f"values_{name} = values({name!r})" for name in inputs), inputs=", ".join(inputs),
             makes=makes, arguments=", ".join(f"{name}={name}" for name in arrays),
-            result=f"({', '.join(case.outputs)},)" if case.outputs else "result",
+            result=f"({', '.join(case.outputs)},)" if case.outputs else "returned",
         )  # fmt: skip
         (folder / f"case{at}.py").write_text(text)
         said = {
@@ -148,7 +148,10 @@ def _verdict(at: int, checkouts: Path, store: Path, row: dict[str, Any] | None) 
     if row["status"] != "profiled":
         return {"verdict": "refused", "what": row["reason"], "findings": findings}
     outputs = _outputs(next(store.glob(f"case{at}.kernel_*")))
-    errors = [relative_error(got, want) for got, want in zip(outputs, _expected(at, checkouts), strict=True)]
+    expected = _expected(at, checkouts)
+    if len(outputs) != len(expected):
+        return {"verdict": "wrong", "what": f"{len(outputs)} outputs, expected {len(expected)}", "findings": findings}
+    errors = [relative_error(got, want) for got, want in zip(outputs, expected, strict=True)]
     right = all(error <= CASES[at].tolerance for error in errors)
     return {
         "verdict": "right" if right else "wrong",
