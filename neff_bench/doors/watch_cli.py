@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGINT
 from typing import TYPE_CHECKING
 
 import click
@@ -84,8 +85,9 @@ def watch(options: WatchOptions) -> int:
             raise
         try:
             serve(subject, warm, options.port, options.timeout, streams.status, _Teller(options.form))
-        except KeyboardInterrupt:
-            return DONE
+        except KeyboardInterrupt as end:
+            if getattr(end, "number", SIGINT) != SIGINT:
+                raise
     return DONE
 
 

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -63,7 +64,7 @@ Tell = Callable[[Told], None]
 
 @dataclass
 class Seen:
-    """A case that was recorded. `kernel`: its entry, or the script. `check`: executes it and compares its outputs with its reference; None where
+    """A case that was recorded. `kernel`: its file and function, or the script. `check`: executes it and compares its outputs with its reference; None where
     it has none, and for a script's launch, which the script has executed."""
 
     timed: Simulated
@@ -124,24 +125,23 @@ def look(subject: Subject, tell: Tell) -> None:
 
 def files_of(subject: Subject) -> set[Path]:
     """Return the files that a change of may change the answer: those that are named, and what they import."""
+    from neff_bench.neffs.own import OwnKernel
+    from neff_bench.stage1_generate.entries import place
     from neff_bench.stage1_generate.jobs.closure import Closures
 
-    named = [path for path in subject.files if path.suffix == ".py"]
-    cases: Sequence[Case] = ()
-    try:
-        cases = () if subject.is_script else cases_of(subject)
-    except NeffBenchError:
-        pass  # it is told where the cases are looked at
-    from neff_bench.neffs.own import OwnKernel
-
     folder = Path(subject.shapes or subject.file).parent
-    entries = [
+    cases: Sequence[Case] = ()
+    with suppress(NeffBenchError):  # it is told where the cases are looked at
+        cases = () if subject.is_script else cases_of(subject)
+    entries = {
         entry for case in cases if isinstance(case.own, OwnKernel) for entry in (case.own.entry, case.own.reference)
-    ]
-    files = [
-        folder / entry.rpartition(":")[0] for entry in entries if entry and entry.rpartition(":")[0].endswith(".py")
-    ]
-    return {*subject.files, *Closures((folder,)).files(*(path.resolve() for path in (*named, *files)))}
+    }
+    found = {*subject.files}
+    for where in [place(entry, folder) for entry in entries if entry]:
+        found |= Closures((where.folder,)).files(where.root)
+    for path in subject.files:
+        found |= Closures((path.parent,)).files(path) if path.suffix == ".py" else set()
+    return found
 
 
 def _seen(subject: Subject, tell: Tell, found: list[Diagnostic], folders: Sequence[Any]) -> list[Seen]:
@@ -201,7 +201,15 @@ def _of_case(case: Case, folder: Path) -> Seen:
         return compared(program, given, right, kernel.tolerance.get(case.dtype))
 
     row = numbers_of(timed, kernel.model_flops(dims), case)
-    return Seen(timed, row, entry, check if kernel.reference else None)
+    return Seen(timed, row, _own_file(case, folder) or entry, check if kernel.reference else None)
+
+
+def _own_file(case: Case, folder: Path) -> str:
+    """Return the file and the function of a user's own kernel; "" for any other."""
+    from neff_bench.neffs.own import OwnKernel
+
+    file, _, name = (case.own.entry if isinstance(case.own, OwnKernel) else "").rpartition(":")
+    return f"{(folder / file).resolve()}:{name}" if file.endswith(".py") else ""
 
 
 def _picture(seen: Sequence[Seen], folders: Sequence[Any], tell: Tell) -> None:

@@ -19,10 +19,11 @@ def browser():
 
 
 @pytest.fixture
-def running(tmp_path):
+def running(tmp_path, browser):
     (tmp_path / "my_kernels.py").write_text(KERNEL)
     found = Watch(tmp_path, "my_kernels.py:scale_rows", *INPUTS)
     yield found
+    browser.call("Page.navigate", url="about:blank")  # else the page complains that its server is gone
     found.end()
 
 
@@ -32,14 +33,21 @@ def text(browser, name):
 
 def test_a_save_repaints_the_page_and_keeps_what_is_looked_at(browser, running):
     browser.open(running.address, "window.neffBenchWatch && neffBenchWatch.painted")
-    assert text(browser, "number").startswith("28.26 us (21–40)")
+    row = browser.value(f"{STATE}.rows[0]")
+    low, high = row["total_time_low_us"], row["total_time_high_us"]
+    assert text(browser, "number").startswith(f"{row['total_time_us']:.2f} us ({low:.0f}–{high:.0f})")
     inner = "document.querySelector('iframe').contentWindow"
     browser.value(f"{inner}.location.hash = 'case=0&from=20000&to=21000&event=2'")
     browser.wait(f"{inner}.neffBench.timeline.selected === 2")
     seen = browser.value(f"{inner}.neffBench.state()")
     running.save(KERNEL.replace("rows, columns = x.shape", "rows, columns = x.shape\n    rows //= 2"))
     browser.wait(f"{STATE}.save === 2 && neffBenchWatch.painted === 2")
-    assert text(browser, "number").startswith("26.") and "−" in text(browser, "number")
+    faster = browser.value(f"{STATE}.rows[0].total_time_us")
+    assert (
+        faster < row["total_time_us"]
+        and f"{faster:.2f} us" in text(browser, "number")
+        and "−" in text(browser, "number")
+    )
     assert browser.value(f"{inner}.neffBench.state()") == seen
     assert "critical path since the last save" in text(browser, "changes")
     assert browser.errors() == []

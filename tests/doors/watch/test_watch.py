@@ -1,6 +1,7 @@
 """`neff-bench watch` as a command: what each save gives, and how it ends."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -141,6 +142,22 @@ def test_each_kind_of_kernel_from_another_folder(watch, tmp_path):
     assert row["implementation"] == "xla" and row["total_time_us"] > 0
 
 
+def test_a_kernel_of_a_package_is_followed_with_what_it_imports_relatively(watch, tmp_path):
+    (tmp_path / "pack").mkdir()
+    for name in ("__init__", "sizes"):
+        (tmp_path / "pack" / f"{name}.py").write_text("ROWS = 128\n")
+    kernel = KERNEL.replace("@nki.jit", "from .sizes import ROWS\n\n\n@nki.jit").replace(
+        "range(0, rows, 128)", "range(0, rows, ROWS)"
+    )
+    (tmp_path / "pack" / "kernels.py").write_text(kernel)
+    running = watch("pack/kernels.py:scale_rows", *INPUTS)
+    [row] = running.next()["rows"]
+    running.save("ROWS = 256\n", "pack/sizes.py")
+    half = running.next()
+    assert half["rows"][0]["total_time_us"] < row["total_time_us"]
+    assert [(one["file"], one["line"]) for one in half["diagnostics"]] == [(str(tmp_path / "pack" / "kernels.py"), 19)]
+
+
 def test_a_script_is_followed_with_the_kernels_that_it_launches(watch, tmp_path):
     running = watch("script.py", script=SCRIPT, my_kernels=KERNEL)
     first = running.next()
@@ -169,6 +186,10 @@ def test_ctrl_c_ends_it_without_a_word(watch):
     running = watch("my_kernels.py:scale_rows", *INPUTS, my_kernels=KERNEL)
     running.next()
     assert running.end() == (0, "")
+    ended = watch("my_kernels.py:scale_rows", *INPUTS)
+    ended.next()
+    code, said = ended.end(signal.SIGTERM)
+    assert code == 143 and "Traceback" not in said
 
 
 @pytest.mark.parametrize(

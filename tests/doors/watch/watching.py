@@ -59,9 +59,10 @@ class Watch:
 
     def save(self, text: str, name: str = "my_kernels.py") -> None:
         """As editors do it: a new file takes the place of the old one."""
-        new = self.folder / f".{name}.new"
+        path = self.folder / name
+        new = path.with_suffix(".new")
         new.write_text(text)
-        new.replace(self.folder / name)
+        new.replace(path)
 
     def next(self) -> dict:
         """What the next save gave."""
