@@ -26,18 +26,53 @@ if TYPE_CHECKING:
 _NKI = {"nki": "isa", "neuronxcc": "nki"}
 
 
+class NoTorch(BuildError):
+    """A reference needs torch, which is not installed."""
+
+
 def call_reference(
     entry: str, inputs: Mapping[str, np.ndarray], arguments: Mapping[str, Any]
 ) -> tuple[np.ndarray, ...]:
     """Call the function that an absolute entry names with `inputs` by name and those of `arguments` that it names.
 
-    Returns its arrays, one for each output. Raises `BuildError` when it cannot be imported, raises, or returns something else.
+    A function of a module that imports torch gets tensors, and only those that it names. Returns its arrays, one for each output. Raises
+    `BuildError` when it cannot be imported, raises, or returns something else; `NoTorch` where it needs a torch that is not installed.
     """
     function = _function(entry, "reference")
-    wanted = {name: value for name, value in arguments.items() if name in _parameters(function)}
-    result = _called(f"it is called with {', '.join(inputs)}", "reference", entry, function, **inputs, **wanted)
-    arrays = result if isinstance(result, (tuple, list)) else (result,)
-    return tuple(_array(array, "reference", entry) for array in arrays)
+    parameters = _parameters(function)
+    wanted = {name: _argument(value) for name, value in arguments.items() if name in parameters}
+    given: Mapping[str, Any] = inputs
+    if isinstance(torch := getattr(function, "__globals__", {}).get("torch"), ModuleType):
+        given = {name: _tensor(torch, inputs[of]) for name in parameters if (of := _named(name, inputs)) is not None}
+    result = _called(f"it is called with {', '.join(given)}", "reference", entry, function, **given, **wanted)
+    arrays = result.values() if isinstance(result, Mapping) else result
+    return tuple(
+        _array(array, "reference", entry)
+        for array in (arrays if isinstance(arrays, (tuple, list)) or isinstance(result, Mapping) else (arrays,))
+    )
+
+
+def _named(parameter: str, inputs: Mapping[str, np.ndarray]) -> str | None:
+    """Return the input for a parameter: that of its name, else the only one that adds where it lies, as `logits_hbm` for `logits`."""
+    longer = [name for name in inputs if name.startswith(f"{parameter}_")]
+    return parameter if parameter in inputs else longer[0] if len(longer) == 1 else None
+
+
+def _tensor(torch: Any, array: np.ndarray) -> Any:
+    import numpy as np
+
+    if array.dtype.kind in "iu" and array.dtype.itemsize > 1:  # torch's indices are of 64 bits
+        array = array.astype(np.int64)
+    return torch.from_numpy(np.array(array))
+
+
+def _argument(value: Any) -> Any:
+    """Return an argument; one that is the name of a constant as that constant."""
+    if not isinstance(value, dict) or set(value) not in ({"ref"}, {"ref", "args"}):
+        return value
+    with _stand_ins():
+        found = load(value["ref"])
+    return found(*value["args"]) if "args" in value else found
 
 
 def check_count(arrays: Sequence[np.ndarray], outputs: int) -> None:
@@ -62,6 +97,9 @@ def _function(entry: str, what: str) -> Any:
     try:
         with _stand_ins():
             return load(entry)
+    except ModuleNotFoundError as error:
+        kind = NoTorch if error.name == "torch" else BuildError
+        raise kind(f"{what} {entry}: cannot import: {_said(error)}") from None
     except (Exception, SystemExit) as error:  # it is the user's code, it may raise anything
         raise BuildError(f"{what} {entry}: cannot import: {_said(error)}") from None
 
@@ -77,6 +115,9 @@ def _array(value: Any, what: str, entry: str) -> np.ndarray:
     import numpy as np
 
     try:
+        if hasattr(value, "detach"):  # numpy knows no bfloat16 of torch
+            value = value.detach()
+            value = value.float() if value.is_floating_point() else value
         array = np.asarray(value)
     except Exception as error:
         raise BuildError(f"{what} {entry}: returned no array: {_said(error)}") from None
@@ -118,7 +159,10 @@ class _StandIn(ModuleType):
 
 
 class _Anything:
-    """Stands for a dtype, an operation or a decorator of NKI."""
+    """Stands for a dtype, an operation, a decorator or a class of NKI."""
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        return ()  # a class that inherits from it inherits nothing
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

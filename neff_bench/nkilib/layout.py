@@ -28,6 +28,7 @@ UNPUBLISHED = """\
 # from instead, and `--vendor` copies the package.
 """
 _VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)?")
+_REFERENCE = re.compile(r"    reference: (nkilib_src[\w.]*):")
 _ENTRY = re.compile(r"kernel: (nkilib_src[\w.]*):")
 
 
@@ -91,14 +92,21 @@ def requirement(source: str | None) -> str:
 
 
 def shapes_of(text: str, checkout: Path) -> str:
-    """Return the cases of kernels that the checkout has; kernels of other releases are left out."""
+    """Return the cases of kernels that the checkout has; kernels and references of other releases are left out."""
+    references = [line for line in text.splitlines(keepends=True) if _REFERENCE.match(line)]
+    for line in references:
+        text = text if _has_module(_REFERENCE.findall(line)[0], checkout) else text.replace(line, "")
     head, *entries = re.split(r"(?m)^(?=  - )", text)
     return head + "".join(entry for entry in entries if _has_kernel(entry, checkout))
 
 
 def _has_kernel(entry: str, checkout: Path) -> bool:
     found = _ENTRY.search(entry)
-    return found is None or (checkout / "src" / f"{found[1].replace('.', '/')}.py").is_file()
+    return found is None or _has_module(found[1], checkout)
+
+
+def _has_module(name: str, checkout: Path) -> bool:
+    return (checkout / "src" / f"{name.replace('.', '/')}.py").is_file()
 
 
 def _files(folder: Path) -> Iterator[Path]:

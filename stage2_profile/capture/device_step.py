@@ -30,7 +30,7 @@ BAD_TRIES = 2
 """How often a capture that ended badly or saved too little is taken before its case is given up."""
 LOG = "capture.log"
 DIFFER = re.compile(r"(?i)determinis|crc\S* [^\n]*mismatch")
-"""What the tool says of executions whose outputs differ; its words are in no page."""
+"""What the tool says of executions whose outputs differ; no page has it."""
 DROPPED = {
     "save-nth-output": "save_nth_output",
     "write-tensors-per-exec": "alias",
@@ -179,11 +179,8 @@ class Attempts:
             self.warnings.append(f"{self.tool.name} makes no system traces")
             return
         folder = self.work / runs.SYSTEM
-        plan = replace(
-            self.plan,
-            neff=f"../{self.plan.neff}",
-            inputs=tuple((name, f"../{file}") for name, file in self.plan.inputs),
-        )
+        inputs = tuple((name, f"../{file}") for name, file in self.plan.inputs)
+        plan = replace(self.plan, neff=f"../{self.plan.neff}", inputs=inputs)
         try:
             shown = arguments.system_trace((self.tool.name,), plan, self.tool.command("capture"))
         except FlagAbsent as error:

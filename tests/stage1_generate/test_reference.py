@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neff_bench.stage1_generate.errors import BuildError
-from neff_bench.stage1_generate.reference import call_reference
+from neff_bench.stage1_generate.reference import NoTorch, call_reference
 
 WITH_KERNEL = """
 import nki, nki.isa as nisa
@@ -57,3 +57,51 @@ def test_what_a_reference_does_wrong_is_one_line(entry, name, source, says):
     with pytest.raises(BuildError, match=r"^reference [^\n]*$") as error:
         call_reference(entry(source, name), {"x": np.ones(3)}, {})
     assert says in str(error.value)
+
+
+TORCH = """
+import numpy
+
+
+class Tensor(numpy.ndarray):
+    def detach(self):
+        return self
+
+    def is_floating_point(self):
+        return self.dtype.kind == "f"
+
+    def float(self):
+        return self.astype(numpy.float32)
+
+
+def from_numpy(array):
+    return array.view(Tensor)
+"""
+
+
+def test_a_function_on_torch_tensors_is_called_as_it_is(tmp_path, monkeypatch):
+    (tmp_path / "torch.py").write_text(TORCH)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "theirs.py").write_text(
+        "import torch\n\n\ndef loss(logits, targets, k=1):\n"
+        "    assert type(logits) is torch.Tensor and targets.dtype == 'int64'\n"
+        "    return {'scaled': logits * k, 'index': targets}\n"
+    )
+    inputs = {"logits_hbm": np.ones((2, 3), np.float32), "targets_hbm": np.zeros(2, np.int32), "output": np.zeros(1)}
+    scaled, index = call_reference(f"{tmp_path / 'theirs.py'}:loss", inputs, {"k": 4, "chunk_size": 8})
+    assert (scaled.tolist(), index.tolist()) == ([[4.0] * 3] * 2, [0, 0])
+
+
+def test_a_torch_that_is_not_there_is_told_by_an_error_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    (tmp_path / "lacks_torch.py").write_text("import torch\n")
+    with pytest.raises(NoTorch, match="torch"):
+        call_reference(f"{tmp_path / 'lacks_torch.py'}:f", {}, {})
+
+
+def test_a_reference_s_file_may_inherit_from_what_nki_has(tmp_path):
+    (tmp_path / "inherits.py").write_text(
+        "import nki.language as nl\n\n\nclass Mine(nl.NKIObject):\n    pass\n\n\ndef f(x):\n    return x\n"
+    )
+    (array,) = call_reference(f"{tmp_path / 'inherits.py'}:f", {"x": np.ones(2)}, {})
+    assert array.tolist() == [1, 1]
