@@ -23,20 +23,22 @@ def row_offsets(shape: tuple[int, ...]) -> NDArray[np.int32]:
 def attention_input(shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return queries, keys and values of attention_bwd, [1, 1, d, s]: small, so that no key has all the weight."""
     drawn: NDArray[np.float32] = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
-    return drawn * np.float32(0.2)
+    drawn *= np.float32(0.2)
+    return drawn
 
 
 def attention_output(shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return what the forward pass makes of `attention_input` as queries, keys and values, causal and without a scale: [1, 1, d, s]."""
     weights, _ = _attention(shape)
-    made: NDArray[np.float32] = _rounded(shape) @ weights.T
-    return made.reshape(shape)
+    made: NDArray[np.float32] = (_rounded(shape) @ weights.T).reshape(shape)
+    return made
 
 
 def attention_lse(shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return the logarithm of the sum of the scores of each query, [1, 1, 128, s // 128]: query 128 t + p lies at [p, t]."""
     _, lse = _attention((1, 1, HEAD_DIM, shape[2] * shape[3]))
-    return lse.reshape(shape[3], shape[2]).T.reshape(shape)
+    placed: NDArray[np.float32] = lse.reshape(shape[3], shape[2]).T.reshape(shape)
+    return placed
 
 
 def _rounded(shape: tuple[int, ...]) -> NDArray[np.float32]:
