@@ -49,6 +49,11 @@ COMMANDS = {
     "fsck": Lazy("neff_bench.stage2_profile.upkeep.cli", "fsck", "Compare every file of a store with its checksum."),
     "gc": Lazy("neff_bench.stage2_profile.upkeep.cli", "gc", "Remove old runs from a store."),
     "merge": Lazy("neff_bench.stage2_profile.upkeep.cli", "merge", "Put the cases of several stores into one."),
+    "probes": Lazy(
+        "neff_bench.doors.probes_cli",
+        "probes",
+        "Write microkernels that show a machine's constants, to calibrate the model.",
+    ),
     "run": Lazy(
         "neff_bench.doors.run_cli", "run", "Run a script that launches kernels, and say where their time goes."
     ),

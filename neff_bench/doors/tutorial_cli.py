@@ -26,7 +26,13 @@ def tutorial(directory: Path) -> None:
     generate-neffs --shapes t/shapes.yaml --out t.neffs
     profile-neffs t.neffs
     """
-    files = sorted(path for path in FILES.iterdir() if path.is_file())
+    copied(FILES, directory)
+    streams.notice(f"next: generate-neffs --shapes {directory}/shapes.yaml --out {directory}.neffs")
+
+
+def copied(folder: Path, directory: Path) -> None:
+    """Write the files of a folder of ours into a directory. Raises NeffBenchError where one of them is there already."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
     there = [path.name for path in files if (directory / path.name).exists()]
     if there:
         raise NeffBenchError(f"{directory} has {', '.join(there)} already; name a new directory")
@@ -37,4 +43,3 @@ def tutorial(directory: Path) -> None:
     except OSError as error:
         raise NeffBenchError(f"{error.filename or directory}: {error.strerror}") from None
     streams.notice(f"wrote {', '.join(path.name for path in files)} into {directory}")
-    streams.notice(f"next: generate-neffs --shapes {directory}/shapes.yaml --out {directory}.neffs")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Sequence
+import tarfile
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from neff_bench.simulator.errors import SimulatorError
 from neff_bench.system.files import write_whole
 from neff_bench.terminal.answer import Answer, Column, Grid
 
+ARCHIVE = ".tar.gz"
 FIELDS = "constant model fitted low high measurements traces verdict".split()
 COLUMNS = tuple(Column(field, right=field not in ("constant", "verdict")) for field in FIELDS)
 
@@ -35,11 +39,33 @@ class Calibrated:
 
 
 def calibrate(traces: Sequence[Path], neffs: Sequence[Path]) -> Calibrated:
-    """Fit the constants of the chip that the traces were taken on. `traces`: NTFF files, whole-profile JSON, Parquet directories.
+    """Fit the constants of the chip that the traces were taken on. `traces`: NTFF files, whole-profile JSON, Parquet directories, and archives of
+    the profiled store that `neff-bench probes` made.
     `neffs`: from which the instructions of an NTFF get their operands.
 
     Raises SimulatorError when the traces are of several chips, or of none that is known, and ParseError for files that cannot be read.
     """
+    with unpacked(traces, neffs) as (traces, neffs):
+        return _calibrated(traces, neffs)
+
+
+@contextlib.contextmanager
+def unpacked(traces: Sequence[Path], neffs: Sequence[Path]) -> Iterator[tuple[list[Path], list[Path]]]:
+    """The traces and NEFFs, with those of each archive of `neff-bench probes` in its place. Raises SimulatorError for one that is none."""
+    of_files = [path for path in traces if not path.name.endswith(ARCHIVE)]
+    with tempfile.TemporaryDirectory(prefix="neuron-sim-probes-") as folder:
+        for number, path in enumerate(path for path in traces if path.name.endswith(ARCHIVE)):
+            try:
+                with tarfile.open(path) as archive:
+                    archive.extractall(Path(folder, str(number)), filter="data")
+            except (OSError, tarfile.TarError) as error:
+                raise SimulatorError(f"no archive of probes: {error}", str(path)) from None
+        # Whole profiles have operands, which a trace of the simulator lacks.
+        found = sorted(Path(folder).rglob("profile-*.json")) or sorted(Path(folder).rglob("*.ntff"))
+        yield [*of_files, *found], [*neffs, *sorted(Path(folder).rglob("file.neff"))]
+
+
+def _calibrated(traces: Sequence[Path], neffs: Sequence[Path]) -> Calibrated:
     by_uuid = {read_uuid(path): path for path in neffs}
     timelines = [read_timeline(path, _neff_of(path, by_uuid)) for path in traces]
     target = _target(timelines)

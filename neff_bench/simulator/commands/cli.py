@@ -355,6 +355,7 @@ def calibrate_command(traces: tuple[Path, ...], neffs: tuple[Path, ...], output:
     Examples:
       neuron-sim calibrate profile_exec_2.ntff --neff file.neff --output my.calibration.json
       neuron-sim calibrate */ntff.json --output my.calibration.json
+      neuron-sim calibrate probes.tar.gz --output my.calibration.json
       profile-neffs neffs.out --calibration my.calibration.json
     """
     from neff_bench.simulator.commands.calibrate import answer, calibrate, write
