@@ -251,3 +251,61 @@ def test_a_chain_is_of_results_that_are_read_and_empties_no_psum(type_, beside, 
                                  id=number, predecessors=before)
         )  # fmt: skip
     assert (advice("Join elementwise instructions", chain) is not None) == said_so
+
+
+def _pairs(first, second, operations=""):
+    """Five pairs of instructions of which one reads what the other wrote."""
+    steps = []
+    for number in range(10):
+        read, written = (f"float32@sbuf:t{at}+0[512,1][128,512]" for at in (number, number + 1))
+        steps.append(
+            LinkedInstructionRow(
+                *(300 * number, 300, 0, "Vector", "sg00", second if number % 2 else first, 0),
+                f"src={read} dst={written}{operations}",
+                id=number,
+                predecessors=[Predecessor(number - 1, Dependence.FLOW)] if number % 2 else [],
+            )
+        )
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("opcodes", "said_so"),
+    [
+        (("TENSOR_SCALAR", "ACTIVATE"), True),
+        (("TENSOR_SCALAR", "TENSOR_TENSOR"), True),
+        (("ACTIVATE", "COPY"), True),
+        (("ACTIVATE", "TENSOR_SCALAR"), False),
+        (("TENSOR_TENSOR", "TENSOR_SCALAR"), False),
+        (("ACTIVATE", "ACTIVATE"), False),
+    ],
+)
+def test_a_function_comes_last_and_two_tensors_meet_behind_a_scalar(opcodes, said_so):
+    assert (advice("Join elementwise instructions", _pairs(*opcodes)) is not None) == said_so
+
+
+def test_a_tensor_with_one_value_for_each_row_is_a_bias():
+    of_rows = " data2=float32@sbuf:m+0[1,0][128,512]"
+    assert advice("Join elementwise instructions", _pairs("TENSOR_TENSOR", "ACTIVATE", of_rows)) is not None
+    assert advice("Join elementwise instructions", _pairs("TENSOR_TENSOR", "ACTIVATE")) is None
+
+
+def test_what_has_two_operations_already_takes_no_third():
+    assert advice("Join elementwise instructions", _pairs("TENSOR_SCALAR", "TENSOR_SCALAR", operations=" op0=multiply"))
+    full = _pairs("TENSOR_SCALAR", "TENSOR_SCALAR", operations=" op0=multiply op1=add")
+    assert advice("Join elementwise instructions", full) is None
+
+
+def test_the_tensor_that_is_loaded_again_is_named_not_the_largest():
+    places = [*(("x", 65536 * part) for part in range(6)), *[("w", 0)] * 4]
+    loads = [
+        LinkedInstructionRow(
+            *(400 * at, 200, 0, "Sync", "sg00", "DMA_DIRECT2D", 0),
+            f"src=bfloat16@hbm:{name}+{place}[512,1][128,512] dst=bfloat16@sbuf:t+0[512,1][128,512]",
+            id=at,
+        )
+        for at, (name, place) in enumerate(places)
+    ]
+    moved = [LinkedDmaRow(400 * at, 9, 131072, variable=name, trigger=at) for at, (name, _) in enumerate(places)]
+    found = advice("Load each tensor once", loads, moved, **{**READS, "hbm_write_bytes": 500_000})
+    assert found is not None and found.evidence.endswith("most of it w")

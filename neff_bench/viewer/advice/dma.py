@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -143,12 +143,26 @@ def _loaded_again(facts: Facts) -> Iterator[Advice]:
         return
     variable = coded(facts.timeline.dma, ("variable",), lambda packet: packet.variable)
     moved = np.bincount(variable.codes, numbers(facts.timeline.dma, "transfer_size"), len(variable.values)).tolist()
-    known = [(size, name) for size, name in zip(moved, variable.values) if name not in ("", "unknown")]
-    most = f", most of it {max(known, key=lambda one: one[0])[1]}" if known else ""
+    moves = {name: size for size, name in zip(moved, variable.values) if name not in ("", "unknown")}
+    most = f", most of it {max(again, key=again.__getitem__)}" if (again := _again(facts) or moves) else ""
     title = (
         "Load each tensor once: keep it in SBUF, or order the loops so that a tile is used up before the next is loaded"
     )
     yield Advice(title, evidence + most, gain, "hbm_read_bytes")
+
+
+def _again(facts: Facts) -> dict[str, int]:
+    """Return the bytes of each tensor in HBM that are loaded although they were loaded before, where its name and places are known."""
+    again: dict[str, int] = defaultdict(int)
+    seen: set[tuple[str, str]] = set()
+    for index, (size, _) in facts.dmas.items():
+        for one in facts.operands(index):
+            if one.name == "src" and one.place.startswith("hbm:"):
+                again[one.place[4:].rpartition("+")[0]] += (
+                    size if (facts.rows[index].subgraph, one.place) in seen else 0
+                )
+                seen.add((facts.rows[index].subgraph, one.place))
+    return {name: size for name, size in again.items() if size}
 
 
 def _packet_storm(facts: Facts) -> Iterator[Advice]:

@@ -158,8 +158,8 @@ def _chains(facts: Facts) -> Iterator[Advice]:
         flows = {number[one.id] for one in row.predecessors if one.type is Dependence.FLOW and one.id in number}
         for before in flows:
             readers[before] += 1
-        for before in flows if row.opcode in ELEMENTWISE else ():
-            if rows[before].opcode in ELEMENTWISE and _continues(facts, before, index):
+        for before in flows:
+            if _joins(facts, before, index) and _continues(facts, before, index):
                 first[before] = index
     alone = [before for before in first if readers[before] == 1]
     if len(alone) < FEW // 2:
@@ -172,6 +172,18 @@ def _chains(facts: Facts) -> Iterator[Advice]:
         spent,
         "vector_active_us",
     )
+
+
+def _joins(facts: Facts, before: int, after: int) -> bool:
+    """Say whether one instruction can do what two do: a function comes last, two tensors meet behind a scalar or a value for each row, and
+    there are two operations at most."""
+    first, second = facts.rows[before], facts.rows[after]
+    if second.opcode in COPIES:
+        return first.opcode in ELEMENTWISE
+    read = [one for one in facts.operands(before) if one.name != "dst"]
+    by_row = first.opcode == "TENSOR_TENSOR" and any(one.step == 0 or one.free == 1 for one in read)
+    full = any(" op1=" in row.operands for row in (first, second))
+    return (by_row or first.opcode in (*COPIES, "TENSOR_SCALAR")) and second.opcode in ELEMENTWISE[:3] and not full
 
 
 def _continues(facts: Facts, before: int, after: int) -> bool:
