@@ -7,11 +7,9 @@ with the same bits. tests/simulator/native compares both forms of both. `library
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from itertools import starmap
-from struct import Struct
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -62,21 +60,25 @@ def run(work: Callable[[Any], int], struct: Any) -> int:
 def _packed(struct: Any, kept: list[bytearray]) -> int:
     """The address of a struct as compiled passes have it. `kept`: what must not go before the pass ends."""
     words = [
-        _packed(value, kept) if hasattr(kind, "_types") else _of_type(value, kind, name)
-        for name, kind, value in zip(struct._fields, struct._types, struct, strict=True)
+        (
+            _address_of(value, kind)
+            if type(kind) is Column
+            else _packed(value, kept)
+            if hasattr(kind, "_types")
+            else value
+        )
+        for kind, value in zip(struct._types, struct, strict=True)
     ]
-    form = "".join("d" if kind is float else "q" for kind in struct._types)
-    kept.append(bytearray(Struct(form).pack(*words)))
+    kept.append(bytearray(struct._form.pack(*words)))
     return address(kept[-1])
 
 
-def _of_type(value: Any, kind: Any, name: str) -> int | float:
-    """A number, or the address of an array. Raises TypeError for an array of another dtype: its pass would read something else."""
-    if not isinstance(kind, Column):
-        return kind(value)  # type: ignore[no-any-return]
-    if value.dtype != kind.dtype or not value.flags.c_contiguous:
-        raise TypeError(f"{name} is an array of {value.dtype}, expected {kind.dtype} without gaps")
-    return address(value)
+def _address_of(array: np.ndarray, column: Column) -> int:
+    """Raises TypeError for an array of another dtype: its pass would read something else."""
+    if array.dtype.char != column.letter or not array.flags.c_contiguous:
+        if array.dtype != column.dtype or not array.flags.c_contiguous:
+            raise TypeError(f"an array of {array.dtype}, expected {column.dtype} without gaps")
+    return address(array)
 
 
 def _lists(struct: Any) -> Any:
@@ -129,11 +131,6 @@ def _record(fields: tuple[Any, ...]) -> ctypes.Array[ctypes.c_int64]:
     return (ctypes.c_int64 * len(words))(*words)
 
 
-def structs(form: str, rows: Iterable[tuple[Any, ...]]) -> bytearray:
-    """An array of structs. `form`: of one, as in Python's `struct`."""
-    return bytearray().join(starmap(Struct(form).pack, rows))
-
-
 def address(array: np.ndarray | bytearray) -> int:
     """Where the elements of an array lie."""
     try:
@@ -145,9 +142,3 @@ def address(array: np.ndarray | bytearray) -> int:
 
 
 _BYTE = ctypes.c_char
-
-
-def rows(block: np.ndarray) -> list[int]:
-    """The addresses of the rows of an array, for a record."""
-    first, apart = address(block), block.strides[0]
-    return [first + number * apart for number in range(len(block))]

@@ -7,19 +7,25 @@ from __future__ import annotations
 
 from collections import namedtuple
 from contextlib import nullcontext
+from itertools import starmap
+from struct import Struct
 from typing import Any, NamedTuple
 
 
 class Column(NamedTuple):
-    """A pointer to the elements of an array of this dtype. A pass gives back what is in it, unless it is `const`."""
+    """A pointer to the elements of an array of this dtype, with numpy's letter for it. A pass gives back what is in it, unless it is
+    `const`."""
 
     dtype: str
+    letter: str
     const: bool = False
 
 
-p_schar, p_int, p_longlong, p_double = map(Column, ("int8", "int32", "int64", "float64"))
+p_schar, p_int, p_longlong, p_double = starmap(
+    Column, (("int8", "b"), ("int32", "i"), ("int64", "l"), ("float64", "d"))
+)
 p_const_schar, p_const_int, p_const_longlong, p_const_double = (
-    Column(one.dtype, const=True) for one in (p_schar, p_int, p_longlong, p_double)
+    one._replace(const=True) for one in (p_schar, p_int, p_longlong, p_double)
 )
 longlong, double, size_t = int, float, int
 
@@ -32,9 +38,11 @@ class pointer:
 
 
 def struct(**fields: Any) -> Any:
-    """A type of named tuples; `_types` has the type of each field."""
+    """A type of named tuples. `_types` has the type of each field; `_form` is that of Python's `struct`."""
     made = namedtuple("struct", list(fields))  # type: ignore[misc]  # noqa: PYI024  (the types are data here)
-    return type(made.__name__, (made,), {"_types": tuple(fields.values()), "__slots__": ()})
+    types = tuple(fields.values())
+    form = Struct("".join("d" if kind is double else "q" for kind in types))
+    return type(made.__name__, (made,), {"_types": types, "_form": form, "__slots__": ()})
 
 
 def cast(_: Any, value: Any) -> Any:

@@ -71,5 +71,5 @@ def test_an_edited_pass_is_not_shadowed_by_its_compiled_form(monkeypatch, tmp_pa
 @pytest.mark.parametrize("other", [np.zeros(4, np.float32), np.zeros(8)[::2]])
 def test_an_array_that_a_compiled_pass_would_misread_is_refused(other):
     columns = loop.Moves(*[np.zeros(4, column.dtype) for column in loop.Moves._types])
-    with pytest.raises(TypeError, match="spacing is an array of float.., expected float64 without gaps"):
+    with pytest.raises(TypeError, match="an array of float.., expected float64 without gaps"):
         native.run(loop.run_loop, columns._replace(spacing=other))

@@ -36,8 +36,10 @@ def cut(rectangles: np.ndarray) -> Parts:
     if not len(rectangles):
         return Parts(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64))
     box, (_, storage) = rectangles[:, 1:], np.unique(rectangles[:, 0], return_inverse=True)
-    cells = _cells(storage, box)
     group = _groups(storage, box)
+    if int(group.max()) + 1 == len(box):  # nothing overlaps
+        return Parts(np.arange(len(box) + 1), np.arange(len(box)))
+    cells = _cells(storage, box)
     rows, columns = (_ranks(group, box[:, low : low + 2]) for low in (0, 2))
     which, part = _merged(*_inside(rows, columns), len(box))
     # Every part of the bytes of a rectangle, in every part of the cells that it touches.
