@@ -21,7 +21,7 @@ _IGNORE = re.compile(r"#\s*nbl:\s*ignore(?:\[([^\]]*)\])?")
 class Source:
     """A parsed file. Raises SyntaxError for what is no Python.
 
-    `order`: its nodes, each before what it holds. `names`: what each imported name stands for, in full. `old`: whether the file imports the old dialect.
+    `order`: its nodes, each before what it holds. `names`: what each imported name stands for, in full. `old`: whether the file imports the old dialect, and not the current one.
     """
 
     def __init__(self, text: str, path: str) -> None:
@@ -32,8 +32,9 @@ class Source:
         self._end: dict[ast.AST, tuple[int, int]] = {}
         self._lay_out(self.tree)
         self.names = dict(_imported([*self.of(ast.Import), *self.of(ast.ImportFrom)]))
-        self.old = any(name == OLD or name.startswith(f"{OLD}.") for name in self.names.values())
-        self.nki = self.old or any(name == "nki" or name.startswith("nki.") for name in self.names.values())
+        self.nki = any(name == "nki" or name.startswith("nki.") for name in self.names.values())
+        self.old = not self.nki and any(name == OLD or name.startswith(f"{OLD}.") for name in self.names.values())
+        self.nki |= self.old
 
     def _lay_out(self, node: ast.AST) -> None:
         start = len(self.order)
@@ -73,7 +74,7 @@ class Source:
             name = f"{before}.{node.attr}" if before else ""
         else:
             return ""
-        return name.removeprefix("neuronxcc.") if name.startswith(OLD) else name
+        return name.removeprefix("neuronxcc.") if self.old and name.startswith(OLD) else name
 
     @cached_property
     def uses(self) -> dict[str, list[ast.AST]]:
@@ -85,7 +86,8 @@ class Source:
         for line in self.of(ast.ImportFrom):
             if line.module and not line.level:
                 for alias in line.names:
-                    found[f"{line.module}.{alias.name}".removeprefix("neuronxcc.")].append(line)
+                    full = f"{line.module}.{alias.name}"
+                    found[full.removeprefix("neuronxcc.") if self.old else full].append(line)
         return found
 
     @cached_property

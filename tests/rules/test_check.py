@@ -185,3 +185,14 @@ def test_wrong_calls_end_with_2(tmp_path):
 def test_a_kernel_that_will_compile_long_is_told_with_what_people_report():
     assert forecast("kernel.py", 99_999) == ""
     assert "kernel.py: 2,000,000 instructions" in forecast("kernel.py", 2_000_000)
+
+
+def test_a_file_that_imports_both_packages_is_of_the_current_dialect(tmp_path):
+    path = written(tmp_path)
+    text = (
+        "try:\n    from neuronxcc.nki.kernels.attention import flash_fwd\nexcept ImportError:\n    pass\n"
+        + path.read_text()
+    )
+    path.write_text(text)
+    done = check(path, "--sdk", "2.29")
+    assert done.returncode == 1 and "NBLE603" in done.stdout and "old dialect" not in done.stdout
