@@ -34,7 +34,16 @@ from typing import Literal
 import msgspec
 
 from neff_bench.neffs.bundle import LOCK, PROFILES
-from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, seal, sum_file, wrong_content, wrong_size
+from neff_bench.neffs.checksums import (
+    FileSum,
+    Unsealed,
+    check_seal,
+    plain_status,
+    seal,
+    sum_file,
+    wrong_content,
+    wrong_size,
+)
 from neff_bench.neffs.findings import Finding
 from neff_bench.stage2_profile.capture.conditions import Conditions, Neighbour
 from neff_bench.stage2_profile.errors import RunDamaged
@@ -171,6 +180,8 @@ _ENCODER = msgspec.json.Encoder()
 def read_run(directory: Path) -> Run:
     """Return the record of a run. Raises `RunDamaged` when it is absent, damaged, or of a newer version."""
     try:
+        if plain_status(directory / RECORD) is None:
+            raise RunDamaged(directory, f"{RECORD} is not a plain file")
         data = (directory / RECORD).read_bytes()
         run = _DECODER.decode(data)
         check_seal(data)

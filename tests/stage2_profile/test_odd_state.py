@@ -57,6 +57,18 @@ def test_a_file_system_without_locks_is_named(profile_neffs, three, monkeypatch)
     assert all("cannot be locked: this file system has no locks" in reason for reason in reasons), reasons
 
 
+def test_a_record_that_is_no_plain_file_is_damage_and_nobody_waits_for_it(profile_neffs, three, store):
+    from neff_bench.stage2_profile.upkeep.fsck import examine
+
+    profile_neffs()
+    record = three[1] / "profiles" / "1" / "run.json"
+    record.unlink()
+    os.mkfifo(record)
+    assert [(one.problem, one.what) for one in examine(store).findings] == [("damaged", "run.json is not a plain file")]
+    rows = {row["case"]: row for row in json.loads(profile_neffs("--format", "json").stdout)}
+    assert [rows[path.name]["status"] for path in three] == ["profiled"] * 3
+
+
 def test_a_hidden_file_of_a_tool_is_no_part_of_a_run(make_bundle, profile_neffs):
     bundle = make_bundle().path
     profile_neffs()
