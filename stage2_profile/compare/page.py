@@ -49,6 +49,9 @@ def comparison_page(
         ]
     notes = dict.fromkeys(note for answer in answers for note in answer.grids[0].notes)
     grid = replace(found, columns=columns, lines=lines, notes=list(notes))
+    if len(pairings) > 1:
+        for group in groups.values():
+            group.label = str(group.a["case"])
     cases = _cases([*groups.values()], _Files(a), [_Files(path) for path in others])
     return document("neff-bench compare", cases, grid, [numbers.get(line[0]) for line in lines])
 
