@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -87,7 +89,15 @@ def ranked(answers: Iterable[Answer], top: int) -> list[Answer]:
 
 
 def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
-    return (line for line in lines if line.strip())
+    """Yield the lines that hold something. The rules of a kernel's file are judged here, before the first fork that needs them."""
+    from neff_bench.simulator.calls import judge_file
+
+    for line in lines:
+        if line.strip():
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # its own process says so
+                variant = DECODER.decode(line)
+                judge_file(Path(variant.kernel.rpartition(":")[0]), variant.target)
+            yield line
 
 
 def _warm() -> None:

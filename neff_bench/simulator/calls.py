@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -50,6 +51,13 @@ def _of_own_file(program: Program, folders: Iterable[str | Path]) -> list[Findin
     lines = {int(line) for file, _, line in (text.rpartition(":") for text in program.sources) if file == name}
     ran = [span for span in device if any(line in span for line in lines)]
     return [one for one in broken if any(one.line in span for span in ran)]
+
+
+def judge_file(path: Path, target: str) -> None:
+    """Judge the rules of a kernel's file, so that processes that are forked from this one need not. A file that cannot be read has none."""
+    with suppress(OSError, SyntaxError, ValueError):
+        if path.is_file():
+            _of_text(path.read_text(encoding="utf-8"), path.name, target)
 
 
 @lru_cache(maxsize=32)  # many variants and shapes are of one file

@@ -7,6 +7,8 @@ import sys
 import msgspec
 import pytest
 
+from neff_bench.doors import estimation, tuning
+from neff_bench.simulator import calls
 from tests.doors.programs import TOTAL
 
 KERNEL = '''
@@ -142,3 +144,14 @@ def test_a_failed_variant_is_told_where_only_the_fastest_are_printed(tune):
         "error: 1 of 1 failed; the first, a: not a variant: Object contains unknown field `ranks`"
     )
     assert "; allowed: id, kernel, inputs, implementation, arguments, target" in messages
+
+
+def test_a_file_is_judged_once_before_the_forks_that_need_it(tmp_path):
+    file = tmp_path / "k.py"
+    file.write_text(KERNEL)
+    line = variant("a", f"{file}:scale").encode()
+    calls._of_text.cache_clear()
+    assert len(list(tuning._filled([line, b" ", line]))) == 2
+    judged = calls._of_text.cache_info().currsize
+    estimation.estimate(f"{file}:scale", {"x": ((128, 512), "float32")})
+    assert (judged, calls._of_text.cache_info().currsize) == (1, 1)
