@@ -135,3 +135,10 @@ def test_what_is_said_of_several_rows_is_said_once():
     assert "warning: c: it spills" in foot
     assert "SIMULATED by neuron-sim 0.1.0 (7, 8): no device" in foot
     assert "unchecked: all 2 cases: the bundle has no reference" in render(rows[:2], "table", width=120)
+
+
+def test_the_table_shows_the_time_by_the_clock_that_is_asked_for():
+    times = {"execution_time_us": 49.3, "execution_time_low_us": 33.0, "execution_time_high_us": 72.0}
+    line = render_answer(answer([row(**times)], "execution"), "table")
+    assert "execution us" in line and "49.3 (33-72)" in line and "total us " not in line
+    assert "execution us" not in render_answer(answer([row(**times)]), "table")
