@@ -43,14 +43,15 @@ def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
 def loaded(entry: str, path: Sequence[str] = ()) -> Iterator[Any]:
     """Yield the function that an entry names; what it prints goes to stderr. `path`: folders for `sys.path`. The process is as it was
     afterwards, but for modules that the function's file imported from elsewhere than its own folder. Raises SpecError."""
-    if sdk_imported():
-        raise SpecError(
-            "the AWS nki package is imported in this process; simulate in another one, or compile with the SDK"
-        )
-    with _turn, undone(*MADE_UP), streams.prints_to_stderr(), contextlib.ExitStack() as at_end:
-        install(over_sdk=True)
-        sys.path[:0] = [folder for folder in path if folder not in sys.path]
-        yield _load(entry, at_end)
+    with _turn:
+        if sdk_imported():
+            raise SpecError(
+                "the AWS nki package is imported in this process; simulate in another one, or compile with the SDK"
+            )
+        with undone(*MADE_UP), streams.prints_to_stderr(), contextlib.ExitStack() as at_end:
+            install(over_sdk=True)
+            sys.path[:0] = [folder for folder in path if folder not in sys.path]
+            yield _load(entry, at_end)
 
 
 def _too_few_ranks(program: Program, ranks: int) -> KernelError:
