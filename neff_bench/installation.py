@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 """The version of the whole project: every file that it writes and every command names it."""
 
 PACKAGE = Path(__file__).parent
