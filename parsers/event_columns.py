@@ -28,10 +28,12 @@ class Coded(NamedTuple):
 
 
 class Links(NamedTuple):
-    """A column of predecessors, all of them results that flow: those of row i are `ids[start[i]:start[i + 1]]`."""
+    """A column of predecessors: those of row i are `ids[start[i]:start[i + 1]]`. `kinds`: the index of the `Dependence` of each; None where all are results
+    that flow."""
 
     start: np.ndarray
     ids: np.ndarray
+    kinds: np.ndarray | None = None
 
 
 Column = Any
@@ -66,6 +68,39 @@ class Columns(Sequence[Row], Generic[Row]):
     def part(self, at: int, names: Sequence[str]) -> Row:
         """Return a row with these fields alone."""
         return self.kind(**{name: _value(self.columns[name], at) for name in names if name in self.columns})
+
+
+def columns_of(rows: Sequence[Any]) -> Sequence[Any]:
+    """Return rows of one class as columns, which take a fraction of the memory. Fields that have their default in all rows get none."""
+    if not rows:
+        return rows
+    kind = type(rows[0])
+    empty = kind()
+    columns = {
+        name: column
+        for name in kind.__struct_fields__
+        if (column := _column(rows, name, getattr(empty, name))) is not None
+    }
+    return Columns(kind, columns) if columns else rows
+
+
+def _column(rows: Sequence[Any], name: str, default: Any) -> Column | None:
+    import numpy as np
+
+    values = [getattr(row, name) for row in rows]
+    if name == "predecessors":
+        kinds = {kind: number for number, kind in enumerate(Dependence)}
+        start = np.cumsum([0, *map(len, values)])
+        every = [one for value in values for one in value]
+        return Links(
+            start, np.array([one.id for one in every], np.int64), np.array([kinds[one.type] for one in every], np.int8)
+        )
+    if isinstance(default, (int, float)):
+        numbers_ = np.array(values)
+        return None if (numbers_ == default).all() else numbers_
+    found: dict[Any, int] = {}
+    codes = np.fromiter((found.setdefault(value, len(found)) for value in values), np.int64, len(values))
+    return None if found.keys() == {default} else Coded(codes, tuple(found))
 
 
 def joined(parts: Sequence[Columns[Row]]) -> Columns[Row]:
@@ -155,7 +190,7 @@ def links(rows: Sequence[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return (
             np.repeat(np.arange(len(rows)), np.diff(column.start)),
             column.ids,
-            np.full(len(column.ids), kinds[FLOW]),
+            np.full(len(column.ids), kinds[FLOW]) if column.kinds is None else column.kinds.astype(np.int64),
         )
     found = [(at, one.id, kinds[one.type]) for at, row in enumerate(rows) for one in getattr(row, "predecessors", ())]
     at, ids, kind = np.array(found, np.int64).reshape(-1, 3).T
@@ -166,7 +201,7 @@ def _value(column: Column, at: int) -> Any:
     if isinstance(column, Coded):
         return column.values[column.codes[at]]
     if isinstance(column, Links):
-        return [Predecessor(one, FLOW) for one in column.ids[column.start[at] : column.start[at + 1]].tolist()]
+        return _predecessors(column, slice(column.start[at], column.start[at + 1]))
     return column[at].item()
 
 
@@ -174,7 +209,13 @@ def _listed(column: Column) -> Sequence[Any]:
     if isinstance(column, Coded):
         return [column.values[code] for code in column.codes.tolist()]
     if isinstance(column, Links):
-        every, start = [Predecessor(one, FLOW) for one in column.ids.tolist()], column.start.tolist()
+        every, start = _predecessors(column, slice(None)), column.start.tolist()
         return [every[first:last] for first, last in pairwise(start)]
     listed: list[Any] = column.tolist()
     return listed
+
+
+def _predecessors(column: Links, part: slice) -> list[Predecessor]:
+    ids = column.ids[part].tolist()
+    kinds = [FLOW] * len(ids) if column.kinds is None else map([*Dependence].__getitem__, column.kinds[part].tolist())
+    return [Predecessor(one, kind) for one, kind in zip(ids, kinds)]

@@ -6,10 +6,13 @@ Times are whole nanoseconds since the start of the execution, rounded down as AW
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from neff_bench.parsers.document import Document
 from neff_bench.parsers.errors import ParseError, guarded
+from neff_bench.parsers.event_columns import columns_of
 from neff_bench.parsers.event_rows import (
     DmaRow,
     InstructionRow,
@@ -54,10 +57,15 @@ def timeline_of_json(source: str | os.PathLike[str] | bytes, linked: bool = Fals
     document.keep("instruction", "dma", "semaphore_update", "instruction_usage", "sensitivity")
     usage = document.rows("instruction_usage", UsageRow) if linked else []
     sensitivity = document.rows("sensitivity", SensitivityRow) if linked else []
-    instructions = document.rows("instruction", LinkedInstructionRow if linked else InstructionRow)
+    instructions = _held(document, "instruction", InstructionRow, LinkedInstructionRow, linked)
     document.keep("dma", "semaphore_update")
-    dma = document.rows("dma", LinkedDmaRow if linked else DmaRow)
-    semaphores = document.rows("semaphore_update", SemaphoreRow)
+    dma = _held(document, "dma", DmaRow, LinkedDmaRow, linked)
+    semaphores = _held(document, "semaphore_update", SemaphoreRow, SemaphoreRow, linked)
     return Timeline(
         document.name, simulated, summary, instructions, dma, semaphores, usage=usage, sensitivity=sensitivity
     )
+
+
+def _held(document: Document, name: str, plain: type[Any], linked: type[Any], as_columns: bool) -> Sequence[Any]:
+    """Return the rows of a table; where they are looked at as a whole, as columns."""
+    return columns_of(document.rows(name, linked)) if as_columns else document.rows(name, plain)

@@ -199,6 +199,7 @@ def _write_dma(writer: _Writer, group: int, rows: Sequence[DmaRow]) -> None:
 
 def _write_instructions(writer: _Writer, group: int, rows: Sequence[InstructionRow], flows: dict[int, bytes]) -> None:
     lanes: dict[tuple[str, str], list[InstructionRow]] = defaultdict(list)
+    rows = list(rows)  # one object for each, known by itself below
     number = {id(row): index for index, row in enumerate(rows)}
     for row in rows:
         lanes[row.subgraph, row.subgroup].append(row)

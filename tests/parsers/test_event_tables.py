@@ -2,7 +2,8 @@
 
 import json
 
-from neff_bench.parsers.event_rows import Dependence, LinkedInstructionRow
+from neff_bench.parsers.event_columns import columns_of, links
+from neff_bench.parsers.event_rows import Dependence, LinkedInstructionRow, Predecessor
 from neff_bench.parsers.event_tables import read_timeline
 
 
@@ -32,3 +33,15 @@ def test_a_linked_timeline_tells_what_depends_on_what(tmp_path):
 def test_a_plain_timeline_does_without(tmp_path):
     timeline = read_timeline(write(tmp_path / "x.json"))
     assert not isinstance(timeline.instructions[0], LinkedInstructionRow) and timeline.usage == []
+
+
+def test_rows_as_columns_are_the_same_rows():
+    rows = [
+        LinkedInstructionRow(10, 5.5, 1, "Tensor", "sg00", "MATMUL", 3, "dst=a", id=7, nki_call_stack=("k.py:1",)),
+        LinkedInstructionRow(20, 5, 0, "Vector", "sg00", "COPY", id=8, nki_source_location="k.py:2",
+                             predecessors=[Predecessor(7, Dependence.FLOW), Predecessor(5, Dependence.ANTI)]),
+    ]  # fmt: skip
+    held = columns_of(rows)
+    assert [*held] == rows and [held[at] for at in range(2)] == rows
+    assert [one.tolist() for one in links(held)] == [one.tolist() for one in links(rows)]
+    assert "hlo_name" not in held.columns and columns_of([]) == []

@@ -10,8 +10,9 @@ from neff_bench.parsers.event_rows import (
     LinkedDmaRow,
     LinkedInstructionRow,
     Predecessor,
+    Timeline,
 )
-from neff_bench.viewer.advice.facts import alone_ns
+from neff_bench.viewer.advice.facts import Facts, covered_ns, spans
 from tests.viewer.test_advice_rules import READS, product, rows, said
 
 
@@ -35,9 +36,9 @@ def row(begin, duration):
 
 
 def test_time_alone_is_the_union_of_some_without_the_others():
-    assert alone_ns([row(0, 10), row(5, 10), row(20, 5)], []) == 20
-    assert alone_ns([row(0, 30)], [row(10, 5), row(12, 8)]) == 20
-    assert alone_ns([row(0, 10)], [row(10, 10)]) == 10
+    assert covered_ns(spans([row(0, 10), row(5, 10), row(20, 5)])) == 20
+    timeline = Timeline("x", False, {}, [row(0, 30), row(10, 5), row(12, 8)], [], [])
+    assert Facts(timeline).time_us([0]) == 0.020 and Facts(timeline).time_us([1, 2]) == 0.0
 
 
 @pytest.mark.parametrize(

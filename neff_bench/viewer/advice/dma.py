@@ -10,7 +10,7 @@ import numpy as np
 
 from neff_bench.parsers.event_columns import coded, numbers
 from neff_bench.parsers.formats.opcodes import SETUP
-from neff_bench.viewer.advice.facts import FEW, NS_PER_US, SEMAPHORE_BYTES, Advice, Facts, alone_ns
+from neff_bench.viewer.advice.facts import FEW, NS_PER_US, SEMAPHORE_BYTES, Advice, Facts, covered_ns, spans
 from neff_bench.viewer.critical_path import DMA
 
 SMALL_PACKET_BYTES = 512
@@ -48,16 +48,18 @@ def _small_dmas(facts: Facts) -> Iterator[Advice]:
     elif not facts.dmas:
         packets_of_data = [row for row in facts.timeline.dma if row.transfer_size > SEMAPHORE_BYTES]
         tiny = [row for row in packets_of_data if row.transfer_size < SMALL_PACKET_BYTES]
-        work = [row for row in facts.rows if row.opcode not in SETUP]
+        work = facts.starts(facts.indices(lambda row: row.opcode not in SETUP))
         if tiny:
             moved = sum(row.transfer_size for row in tiny)
             evidence = f"{len(tiny)} of {len(packets_of_data)} DMA packets move {moved / len(tiny):.0f} bytes each"
-            yield Advice(title, evidence, alone_ns(tiny, work) / NS_PER_US, "dma_packet_count")
+            yield Advice(
+                title, evidence, (covered_ns(spans(tiny), work) - covered_ns(work)) / NS_PER_US, "dma_packet_count"
+            )
 
 
 def _one_queue(facts: Facts) -> Iterator[Advice]:
     issued = facts.indices(lambda row: row.opcode.startswith("DMA_"))
-    by_engine = Counter(facts.rows[index].subgroup for index in issued)
+    by_engine = Counter(facts.kind(index).subgroup for index in issued)
     if not by_engine:
         return
     engine, count = by_engine.most_common(1)[0]
@@ -75,7 +77,7 @@ def _one_queue(facts: Facts) -> Iterator[Advice]:
 def _software_dmas(facts: Facts) -> Iterator[Advice]:
     chip = facts.chip
     issued = facts.indices(lambda row: row.opcode.startswith("DMA_"))
-    software = [index for index in issued if facts.rows[index].subgroup == "GpSimd"]
+    software = [index for index in issued if facts.kind(index).subgroup == "GpSimd"]
     if not software or chip is None or chip.generation < HARDWARE_DESCRIPTORS_FROM:
         return
     by_software = set(software)
@@ -92,7 +94,7 @@ def _software_dmas(facts: Facts) -> Iterator[Advice]:
 
 def _waits_for_dma(facts: Facts) -> Iterator[Advice]:
     waited = sum(step.end_ns - step.begin_ns for step in facts.path if step.spent_on == DMA) / NS_PER_US
-    packets = alone_ns(facts.timeline.dma, ()) / NS_PER_US
+    packets = covered_ns(spans(facts.timeline.dma)) / NS_PER_US
     hidden = waited - packets
     if facts.path and hidden > 0:
         yield Advice(
@@ -119,7 +121,7 @@ def _spills(facts: Facts) -> Iterator[Advice]:
 def _loaded_again(facts: Facts) -> Iterator[Advice]:
     """Reads of what there is to read at all, and of what the kernel itself wrote beyond its outputs. Each core has an SBUF of its own to load it into."""
     read, held = facts.number("hbm_read_bytes"), facts.number("inputs_and_weights_size_bytes")
-    cores = len({row.subgraph for row in facts.rows if row.opcode not in SETUP})
+    cores = len({kind.subgraph for kind in facts.kinds.values if kind.opcode not in SETUP})
     reloaded = facts.number("spill_reload_bytes") or 0.0
     if not read or not held or read - reloaded < AGAIN_MIN * held * cores:
         return
@@ -159,9 +161,9 @@ def _again(facts: Facts) -> dict[str, int]:
         for one in facts.operands(index):
             if one.name == "src" and one.place.startswith("hbm:"):
                 again[one.place[4:].rpartition("+")[0]] += (
-                    size if (facts.rows[index].subgraph, one.place) in seen else 0
+                    size if (facts.kind(index).subgraph, one.place) in seen else 0
                 )
-                seen.add((facts.rows[index].subgraph, one.place))
+                seen.add((facts.kind(index).subgraph, one.place))
     return {name: size for name, size in again.items() if size}
 
 

@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from neff_bench.parsers.event_rows import Dependence, LinkedInstructionRow
+import numpy as np
+
+from neff_bench.parsers.event_rows import Dependence
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
 
 MOST = 0.9
+FLOW = [*Dependence].index(Dependence.FLOW)
 FLOAT32 = ("=fp32@", "=float32@")
 """How operands of AWS's profiler and of the simulator say it."""
 COPIES = ("COPY", "CAST")
@@ -26,7 +29,7 @@ def _float32(facts: Facts) -> Iterator[Advice]:
     products = facts.indices(lambda row: row.subgroup == "Tensor" and row.opcode not in SETUP)
     wide = [
         index for index in products
-        if any(mark in facts.rows[index].operands for mark in FLOAT32) and any(mark in operand for operand in facts.rows[index].operands.split() for mark in FLOAT32 if not operand.startswith("dst="))
+        if any(mark in facts.text(index) for mark in FLOAT32) and any(mark in operand for operand in facts.text(index).split() for mark in FLOAT32 if not operand.startswith("dst="))
     ]  # fmt: skip
     if wide:
         on_pe = facts.time_us(wide)
@@ -39,21 +42,15 @@ def _float32(facts: Facts) -> Iterator[Advice]:
 
 
 def _transposes(facts: Facts) -> Iterator[Advice]:
-    rows = facts.rows
     products = facts.indices(lambda row: row.opcode == "MATMUL")
-    turned = [
-        index for index in products
-        if isinstance(row := rows[index], LinkedInstructionRow) and row.instruction_type == "TRANSPOSE"
-    ]  # fmt: skip
+    turned = facts.indices(lambda row: row.opcode == "MATMUL" and row.instruction_type == "TRANSPOSE")
     if len(turned) < FEW // 2:
         return
-    ids = {row.id for index in turned if isinstance(row := rows[index], LinkedInstructionRow)}
-    emptied = facts.indices(
-        lambda row: isinstance(row, LinkedInstructionRow)
-        and row.subgroup != "Tensor"
-        and row.opcode not in SETUP
-        and any(before.id in ids for before in row.predecessors)
-    )
+    after, before, _ = facts.links
+    readers = set(after[np.isin(before, turned)].tolist())
+    emptied = [
+        at for at in facts.indices(lambda row: row.subgroup != "Tensor" and row.opcode not in SETUP) if at in readers
+    ]
     spent = facts.time_us([*turned, *emptied])
     yield Advice(
         "Lay the tensor out so that no tile is transposed on the Tensor Engine, swap the operands, or let the DMA transpose",
@@ -65,7 +62,7 @@ def _transposes(facts: Facts) -> Iterator[Advice]:
 
 def _copies(facts: Facts) -> Iterator[Advice]:
     copies = facts.indices(lambda row: row.opcode in COPIES)
-    by_engine = Counter(facts.rows[index].subgroup for index in copies)
+    by_engine = Counter(facts.kind(index).subgroup for index in copies)
     if len(copies) < FEW or not by_engine:
         return
     engine, count = by_engine.most_common(1)[0]
@@ -73,7 +70,7 @@ def _copies(facts: Facts) -> Iterator[Advice]:
     idle = 1 - facts.busy_share(other)
     if count < MOST * len(copies):
         return
-    spent = facts.time_us([index for index in copies if facts.rows[index].subgroup == engine])
+    spent = facts.time_us([index for index in copies if facts.kind(index).subgroup == engine])
     yield Advice(
         f"Share the copies between {engine} and {other}",
         f"{count} of {len(copies)} copies run on {engine}, {spent:.1f} us {facts.alone}, while {other} is idle {idle:.0%} of the time",
@@ -110,7 +107,7 @@ def _on_gpsimd(facts: Facts) -> Iterator[Advice]:
 
 def _handoffs(facts: Facts) -> Iterator[Advice]:
     """Pipelined, the engines of the path take as long as the busiest of them."""
-    steps = [step for step in facts.path if not facts.rows[step.index].opcode.startswith("DMA_")]
+    steps = [step for step in facts.path if not facts.kind(step.index).opcode.startswith("DMA_")]
     changes = Counter(
         " and ".join(sorted((one.spent_on, other.spent_on)))
         for one, other in pairwise(steps)
@@ -118,7 +115,7 @@ def _handoffs(facts: Facts) -> Iterator[Advice]:
     )
     if changes.total() < FEW:
         return
-    core = facts.rows[steps[-1].index].subgraph
+    core = facts.kind(steps[-1].index).subgraph
     busy, engine = max((time, engine) for (where, engine), time in facts.busy_us.items() if where == core)
     on_path = sum(step.end_ns - step.begin_ns for step in steps) / NS_PER_US
     yield Advice(
@@ -148,27 +145,19 @@ def _throttled(facts: Facts) -> Iterator[Advice]:
 
 def _chains(facts: Facts) -> Iterator[Advice]:
     """Elementwise instructions of which one reads only what the other wrote, which nobody else reads."""
-    rows = facts.rows
-    number = {row.id: index for index, row in enumerate(rows) if isinstance(row, LinkedInstructionRow)}
-    readers: Counter[int] = Counter()
-    first: dict[int, int] = {}
-    for index, row in enumerate(rows):
-        if not isinstance(row, LinkedInstructionRow):
-            return
-        flows = {number[one.id] for one in row.predecessors if one.type is Dependence.FLOW and one.id in number}
-        for before in flows:
-            readers[before] += 1
-        for before in flows:
-            if _joins(facts, before, index) and _continues(facts, before, index):
-                first[before] = index
-    alone = [before for before in first if readers[before] == 1]
-    if len(alone) < FEW // 2:
+    after, before, kind = facts.links
+    flows = np.unique(np.stack([before, after], 1)[(kind == FLOW) & (before >= 0)], axis=0)
+    once = np.bincount(flows[:, 0], minlength=len(facts.rows)) == 1
+    joins = np.array([kind.opcode in ELEMENTWISE for kind in facts.kinds.values], bool)[facts.kinds.codes]
+    pairs = flows[once[flows[:, 0]] & joins[flows[:, 0]] & joins[flows[:, 1]]].tolist()
+    first = {one: other for one, other in pairs if _joins(facts, one, other) and _continues(facts, one, other)}
+    if len(first) < FEW // 2:
         return
-    kinds = Counter(f"{rows[before].opcode} then {rows[first[before]].opcode}" for before in alone)
-    spent = facts.time_us(alone)
+    kinds = Counter(f"{facts.kind(one).opcode} then {facts.kind(other).opcode}" for one, other in first.items())
+    spent = facts.time_us(first)
     yield Advice(
         "Join elementwise instructions on one tile: tensor_scalar takes two operations, activation a scale and a bias",
-        f"{len(alone)} results are read by one further elementwise instruction only, mostly {kinds.most_common(1)[0][0]}; the first ones take {spent:.1f} us {facts.alone}",
+        f"{len(first)} results are read by one further elementwise instruction only, mostly {kinds.most_common(1)[0][0]}; the first ones take {spent:.1f} us {facts.alone}",
         spent,
         "vector_active_us",
     )
@@ -177,12 +166,12 @@ def _chains(facts: Facts) -> Iterator[Advice]:
 def _joins(facts: Facts, before: int, after: int) -> bool:
     """Say whether one instruction can do what two do: a function comes last, two tensors meet behind a scalar or a value for each row, and
     there are two operations at most."""
-    first, second = facts.rows[before], facts.rows[after]
+    first, second = facts.kind(before), facts.kind(after)
     if second.opcode in COPIES:
         return first.opcode in ELEMENTWISE
     read = [one for one in facts.operands(before) if one.name != "dst"]
     by_row = first.opcode == "TENSOR_TENSOR" and any(one.step == 0 or one.free == 1 for one in read)
-    full = any(" op1=" in row.operands for row in (first, second))
+    full = any(" op1=" in facts.text(index) for index in (before, after))
     return (by_row or first.opcode in (*COPIES, "TENSOR_SCALAR")) and second.opcode in ELEMENTWISE[:3] and not full
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neff_bench.chips import CHIPS, Chip
-from neff_bench.parsers.event_columns import IdIndex, field_of, numbers
-from neff_bench.parsers.event_rows import DmaRow, InstructionRow, Timeline
+from neff_bench.parsers.event_columns import Coded, IdIndex, coded, field_of, links, numbers
+from neff_bench.parsers.event_rows import Timeline
 from neff_bench.parsers.formats.ntff import family_of
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.parsers.records import merged
@@ -42,12 +42,21 @@ def total_us(timeline: Timeline) -> float:
     return float(total) * 1e6 if isinstance(total, (int, float)) else 0.0
 
 
+class Kind(NamedTuple):
+    """What kind of work an instruction is; the fields are those of a row."""
+
+    subgraph: str
+    subgroup: str
+    opcode: str
+    instruction_type: str
+
+
 class Facts:
     """What the rules ask a timeline for; each answer is worked out once."""
 
     def __init__(self, timeline: Timeline, path: Sequence[PathStep] | None = None) -> None:
         self._path = path
-        self.timeline, self.rows = timeline, list(timeline.instructions)
+        self.timeline, self.rows = timeline, timeline.instructions
         self.total_us = total_us(timeline)
 
     @cached_property
@@ -75,62 +84,125 @@ class Facts:
         sizes, packets = (np.bincount(trigger[of_data], weights) for weights in (size[of_data], None))
         return {at: (int(sizes[at]), int(packets[at])) for at in np.flatnonzero(packets).tolist()}
 
-    def operands(self, index: int) -> tuple[Operand, ...]:
-        """Of a row; instructions of a loop often share one text."""
-        return self._operands(self.rows[index].operands)
+    @cached_property
+    def kinds(self) -> Coded:
+        """What all rules ask of every row: its `Kind`."""
+        return coded(self.rows, Kind._fields, _kind_of)
+
+    def kind(self, index: int) -> Kind:
+        """Return that of a row."""
+        found: Kind = self.kinds.values[self.kinds.codes[index]]
+        return found
 
     @cached_property
-    def _operands(self) -> Callable[[str], tuple[Operand, ...]]:
-        return cache(operands_in)
+    def _texts(self) -> Coded:
+        return coded(self.rows, ("operands",), lambda row: row.operands)
+
+    @cached_property
+    def _parsed(self) -> dict[int, tuple[Operand, ...]]:
+        return {}
+
+    def text(self, index: int) -> str:
+        """Return the operands of a row, as the profile writes them."""
+        found: str = self._texts.values[self._texts.codes[index]]
+        return found
+
+    def operands(self, index: int) -> tuple[Operand, ...]:
+        """Return those of a row; instructions of a loop often share one text, which is read once."""
+        code = int(self._texts.codes[index])
+        if code not in self._parsed:
+            self._parsed[code] = operands_in(self._texts.values[code])
+        return self._parsed[code]
+
+    def of_operands(self, indices: Sequence[int], ask: Callable[[tuple[Operand, ...]], float]) -> dict[int, float]:
+        """Return what `ask` says of the operands of each row; it is asked once for each text."""
+        codes = self._texts.codes[np.asarray(indices, np.int64)]
+        unique, place = np.unique(codes, return_inverse=True)
+        first = np.asarray(indices, np.int64)[np.unique(codes, return_index=True)[1]]
+        said = np.array([ask(self.operands(at)) for at in first.tolist()], float)
+        return dict(zip(indices, said[place].tolist())) if len(unique) else {}
+
+    def starts(self, indices: Sequence[int] | None = None) -> tuple[Any, Any]:
+        """Return begin and end of these rows, or of all, in ns."""
+        begin, end = self._spans
+        return (
+            (begin, end)
+            if indices is None
+            else (begin[np.asarray(indices, np.int64)], end[np.asarray(indices, np.int64)])
+        )
+
+    @cached_property
+    def _spans(self) -> tuple[Any, Any]:
+        return spans(self.rows)
 
     @cached_property
     def span_us(self) -> float:
         """From the first to the last work."""
-        work = [row for row in self.rows if row.opcode not in SETUP]
-        last = max((row.timestamp + row.duration for row in work), default=0.0)
-        return (last - min((row.timestamp for row in work), default=0.0)) / NS_PER_US
+        work = self.indices(lambda row: row.opcode not in SETUP)
+        begin, end = self.starts(work)
+        return float(end.max() - begin.min()) / NS_PER_US if work else 0.0
 
     @cached_property
     def busy_us(self) -> Mapping[tuple[str, str], float]:
         """The time in which each engine of each core computes; the issue of DMAs aside."""
-        rows: dict[tuple[str, str], list[InstructionRow]] = defaultdict(list)
-        for row in self.rows:
-            if row.opcode not in SETUP and not row.opcode.startswith("DMA_"):
-                rows[row.subgraph, row.subgroup].append(row)
-        return {engine: alone_ns(mine, ()) / NS_PER_US for engine, mine in rows.items()}
+        engines = dict.fromkeys((kind.subgraph, kind.subgroup) for kind in self.kinds.values if _computes(kind))
+        return {
+            engine: covered_ns(
+                self.starts(self.indices(lambda row: _computes(row) and (row.subgraph, row.subgroup) == engine))
+            )
+            / NS_PER_US
+            for engine in engines
+        }
+
+    @cached_property
+    def links(self) -> tuple[Any, Any, Any]:
+        """Each dependence as columns: the row, the one that comes before it (-1 where there is none of that id), the index of the `Dependence`."""
+        after, ids, kind = links(self.rows)
+        return after, IdIndex(self.rows).find(ids), kind
 
     def number(self, key: str) -> float | None:
         """A counter of the summary."""
         value = self.timeline.summary.get(key)
         return float(value) if isinstance(value, (int, float)) else None
 
-    def indices(self, chosen: Callable[[InstructionRow], bool]) -> list[int]:
-        """Of the rows that are chosen."""
-        return [index for index, row in enumerate(self.rows) if chosen(row)]
+    def indices(self, chosen: Callable[[Kind], bool]) -> list[int]:
+        """Return the rows whose kind is chosen."""
+        kinds = np.array([chosen(kind) for kind in self.kinds.values], bool)
+        found: list[int] = np.flatnonzero(kinds[self.kinds.codes]).tolist() if len(kinds) else []
+        return found
 
     def time_us(self, indices: Collection[int], spent_on: str | None = None) -> float:
-        """The time that these instructions take on the critical path, of it what is `spent_on` one thing; without a path, the time that no other work runs beside them."""
+        """Return the time that these instructions take on the critical path, of it what is `spent_on` one thing; without a path, the time that no other
+        work runs beside them."""
         chosen = set(indices)
         if self.path:
             steps = [step for step in self.path if step.index in chosen and spent_on in (None, step.spent_on)]
             return sum(step.end_ns - step.begin_ns for step in steps) / NS_PER_US
-        mine = [self.rows[index] for index in chosen]
-        others = [row for index, row in enumerate(self.rows) if index not in chosen and row.opcode not in SETUP]
-        return alone_ns(mine, [*others, *self.timeline.dma]) / NS_PER_US
+        others = [index for index in self.indices(lambda row: row.opcode not in SETUP) if index not in chosen]
+        beside = covered_ns(self.starts(others), spans(self.timeline.dma))
+        return (covered_ns(self.starts(others), spans(self.timeline.dma), self.starts([*chosen])) - beside) / NS_PER_US
 
     def busy_share(self, engine: str) -> float:
-        """The part of the kernel's own time in which an engine works."""
-        mine = [row for row in self.rows if row.opcode not in SETUP and row.subgroup == engine]
-        return alone_ns(mine, ()) / NS_PER_US / self.span_us if self.span_us else 0.0
+        """Return the part of the kernel's own time in which an engine works."""
+        mine = self.indices(lambda row: row.opcode not in SETUP and row.subgroup == engine)
+        return covered_ns(self.starts(mine)) / NS_PER_US / self.span_us if self.span_us else 0.0
 
 
-def alone_ns(rows: Sequence[DmaRow | InstructionRow], others: Sequence[DmaRow | InstructionRow]) -> float:
-    """Return the time that some of `rows` take while none of `others` does."""
-    return _covered_ns(rows, others) - _covered_ns(others)
+def _kind_of(row: Any) -> Kind:
+    return Kind(*(getattr(row, name, "") for name in Kind._fields))
 
 
-def _covered_ns(*tables: Sequence[DmaRow | InstructionRow]) -> float:
-    """Return the time in which at least one runs."""
-    start = np.concatenate([numbers(rows, "timestamp") for rows in tables])
-    begin, end = merged(start, start + np.concatenate([numbers(rows, "duration") for rows in tables]))
+def _computes(kind: Kind) -> bool:
+    return kind.opcode not in SETUP and not kind.opcode.startswith("DMA_")
+
+
+def spans(rows: Sequence[Any]) -> tuple[Any, Any]:
+    """Return begin and end of rows, in ns."""
+    begin = numbers(rows, "timestamp")
+    return begin, begin + numbers(rows, "duration")
+
+
+def covered_ns(*parts: tuple[Any, Any]) -> float:
+    """Return the time in which at least one of several sets of (begin, end) is open."""
+    begin, end = merged(*(np.concatenate(column) for column in zip(*parts)))
     return float((end - begin).sum())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from neff_bench.parsers.event_rows import LinkedInstructionRow
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
 from neff_bench.viewer.operands import Operand
@@ -22,9 +21,8 @@ FAST = (*COPIES, "TENSOR_SCALAR", "TENSOR_TENSOR")
 
 
 def _small_products(facts: Facts) -> Iterator[Advice]:
-    rows = facts.rows
-    products = facts.indices(lambda row: row.opcode == "MATMUL" and _is_regular(row))
-    columns = {index: _moving(facts.operands(index)) for index in products}
+    products = facts.indices(lambda row: row.opcode == "MATMUL" and row.instruction_type != "TRANSPOSE")
+    columns = facts.of_operands(products, _moving)
     small = [index for index in products if 0 < columns[index] < FREE_MIN]
     if facts.chip is None or len(small) < max(FEW, MANY * len(products)):
         return
@@ -32,17 +30,13 @@ def _small_products(facts: Facts) -> Iterator[Advice]:
     spent = facts.time_us([*small, *loads])
     left = sum(columns[index] for index in small) / facts.chip.pe_clock_ghz / NS_PER_US
     mean = sum(columns[index] for index in small) / len(small)
-    engines = len({rows[index].subgraph for index in small})
+    engines = len({facts.kind(index).subgraph for index in small})
     yield Advice(
         "Move more columns with each MATMUL, up to 512: make the smaller operand the stationary one's rows, or join tiles",
         f"{len(small)} of {len(products)} MATMULs move {mean:.0f} columns, {spent:.1f} us {facts.alone}, with their weights; an instruction takes the time of 64 or more",
         spent - left / engines,
         "matmul_instruction_count",
     )
-
-
-def _is_regular(row: object) -> bool:
-    return not (isinstance(row, LinkedInstructionRow) and row.instruction_type == "TRANSPOSE")
 
 
 def _moving(operands: Sequence[Operand]) -> int:
@@ -53,7 +47,7 @@ def _moving(operands: Sequence[Operand]) -> int:
 
 def _few_partitions(facts: Facts) -> Iterator[Advice]:
     work = _work(facts, *ELEMENTWISE)
-    used = {index: max((one.partitions or 0 for one in facts.operands(index)), default=0) for index in work}
+    used = facts.of_operands(work, lambda every: max((one.partitions or 0 for one in every), default=0))
     few = [index for index in work if 0 < used[index] <= PARTITIONS // 2]
     if len(few) < max(FEW, MOST * len(work)):
         return
@@ -75,7 +69,7 @@ def _small_free(facts: Facts) -> Iterator[Advice]:
 
 def _small_free_of(engine: str, facts: Facts, clock_ghz: float, fixed_ns: float) -> Iterator[Advice]:
     work = _work(facts, engine)
-    free = {index: max((one.free for one in facts.operands(index) if one.memory != "hbm"), default=0) for index in work}
+    free = facts.of_operands(work, lambda every: max((one.free for one in every if one.memory != "hbm"), default=0))
     small = [index for index in work if 0 < free[index] < FREE_MIN]
     if len(small) < max(FEW, MANY * len(work)):
         return
@@ -94,15 +88,14 @@ def _small_free_of(engine: str, facts: Facts, clock_ghz: float, fixed_ns: float)
 
 def _work(facts: Facts, *engines: str) -> list[int]:
     """Rows of these engines whose operands are known."""
-    return facts.indices(lambda row: row.subgroup in engines and row.opcode not in SETUP and row.operands != "")
+    work = facts.indices(lambda row: row.subgroup in engines and row.opcode not in SETUP)
+    return [index for index in work if facts.text(index)]
 
 
 def _large_steps(facts: Facts) -> Iterator[Advice]:
     work = _work(facts, "Vector")
-    slow = [
-        index for index in work
-        if any(one.memory == "sbuf" and one.free > 1 and (one.step_bytes or 0) > STEP_BYTES_MAX for one in facts.operands(index))
-    ]  # fmt: skip
+    steps = facts.of_operands(work, _largest_step)
+    slow = [index for index in work if steps[index] > STEP_BYTES_MAX]
     if len(slow) >= FEW:
         spent = facts.time_us(slow)
         yield Advice(
@@ -113,11 +106,17 @@ def _large_steps(facts: Facts) -> Iterator[Advice]:
         )
 
 
+def _largest_step(operands: Sequence[Operand]) -> int:
+    """In bytes, between neighbours of a partition of SBUF."""
+    return max((one.step_bytes or 0 for one in operands if one.memory == "sbuf" and one.free > 1), default=0)
+
+
 def _wide_elements(facts: Facts) -> Iterator[Advice]:
     if facts.chip is None or not facts.chip.vector_fast_modes:
         return
-    work = facts.indices(lambda row: row.subgroup == "Vector" and row.opcode in FAST and row.operands != "")
-    wide = [index for index in work if _is_wide_in_sbuf(facts.operands(index))]
+    work = [index for index in _work(facts, "Vector") if facts.kind(index).opcode in FAST]
+    is_wide = facts.of_operands(work, _is_wide_in_sbuf)
+    wide = [index for index in work if is_wide[index]]
     if len(wide) >= FEW:
         spent = facts.time_us(wide)
         yield Advice(
