@@ -40,10 +40,10 @@ new Promise(done => {
   requestAnimationFrame(step);
 })
 """
-WHEEL = "new WheelEvent('wheel', {clientX: t.base.getBoundingClientRect().left + 700, clientY: t.base.getBoundingClientRect().top + 200, deltaY: %s, shiftKey: %s, bubbles: true, cancelable: true})"
+WHEEL = "new WheelEvent('wheel', {clientX: t.base.getBoundingClientRect().left + 700, clientY: t.base.getBoundingClientRect().top + 200, deltaY: %s, shiftKey: %s, ctrlKey: %s, bubbles: true, cancelable: true})"
 MOVES = {
-    "zoom in and out": WHEEL % ("frame % 60 < 30 ? -60 : 60", "false"),
-    "pan, everything shown": WHEEL % ("frame % 20 < 10 ? 8 : -8", "true"),
+    "zoom in and out": WHEEL % ("frame % 60 < 30 ? -60 : 60", "false", "true"),
+    "pan, everything shown": WHEEL % ("frame % 20 < 10 ? 8 : -8", "true", "false"),
 }
 
 
