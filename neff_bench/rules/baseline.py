@@ -25,6 +25,6 @@ def new(path: Path, findings: Iterable[Finding], texts: Mapping[str, str]) -> li
         known = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(known, dict):
             raise ValueError("expected an object")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise WrongCall(f"{path}: no baseline of `neff-bench check`: {error}") from error
     return [one for one in findings if fingerprint(one, texts.get(one.file, "")) not in known]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -70,7 +71,7 @@ def _load(entry: str, at_end: contextlib.ExitStack) -> Any:
         with _import_errors(module_name):
             return lookup(entry)
     path = Path(module_name)
-    if not path.is_file():
+    if not os.path.isfile(path):  # False also for a name that is too long
         raise SpecError(f"no such file: {path}")
     module = kernel_module(path)
     if str(path.parent) not in sys.path:
