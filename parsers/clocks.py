@@ -75,7 +75,7 @@ class Clock:
     end_ps: int | None
 
     def instruction_ps(self, engine: Any, ticks: Any) -> Any:
-        """Return `engine`: (n,) index; `ticks`: (n,). Exact where the clock needs no scale."""
+        """`engine`: (n,) index; `ticks`: (n,). Exact where the clock needs no scale."""
         since = ticks - self.zero
         if (self.scale == 1).all():
             return since + self.offset[engine] if self.offset.any() else since
@@ -89,7 +89,7 @@ class Clock:
         return shifted + self.semaphore_offset
 
     def dma_ps(self, engine: Any, ticks: Any) -> Any:
-        """Return `engine`: (n,) within the core; `ticks`: (n,). Raises ValueError when the DMA clock was not found."""
+        """`engine`: (n,) within the core; `ticks`: (n,). Raises ValueError when the DMA clock was not found."""
         if self.dma_offset is None:
             raise ValueError("no DMA clock")
         if self.dma_scale == 1 and self.dma_tick_ps == (1, 1):

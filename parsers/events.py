@@ -106,7 +106,7 @@ def instruction_columns(rows: list[InstructionRow]) -> Instructions:
 
 
 def dma_columns(rows: list[DmaRow]) -> DmaPackets:
-    """Return `reported`: measured packets; rows that the profiler computed from many (`aggregated`) are not."""
+    """`reported`: measured packets; rows that the profiler computed from many (`aggregated`) are not."""
     import numpy as np
 
     count = len(rows)

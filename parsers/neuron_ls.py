@@ -21,7 +21,7 @@ from neff_bench.parsers.source import source_name
 from neff_bench.system.decoding import prepare
 
 _CORES_MAX = 1024
-"""Of a device; AWS's have at most 8. A number without a bound would fill the memory."""
+"""The most cores of a device; AWS's have at most 8. A number without a bound would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _holds_devices(value: Any) -> bool:
 
 
 def _device(said: _Device, counted: int) -> NeuronDevice:
-    """Return `counted`: logical cores of the devices before it, for a tool that tells only how many there are."""
+    """`counted`: logical cores of the devices before it, for a tool that tells only how many there are."""
     cores = said.neuroncore_ids
     if cores is None:
         cores = list(range(counted, counted + (said.nc_count or 0)))

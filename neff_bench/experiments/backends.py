@@ -236,7 +236,7 @@ def _nothing(_: Any) -> None:
 
 
 def _free_memory() -> int | None:
-    """Return bytes that the host can give without swapping, and that the container allows; None when it does not say."""
+    """Return the bytes that the host can give without swapping, and that the container allows; None when it does not say."""
     found = []
     try:
         for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():

@@ -188,7 +188,7 @@ def _view(bundle: Path, row: Mapping[str, Any], start: Callable[..., Any]) -> _P
 
 
 def count_instructions(matmuls: Sequence[_Instruction]) -> Instructions:
-    """Return `matmuls`: the MATMUL instructions of a profile."""
+    """`matmuls`: the MATMUL instructions of a profile."""
     transposes = [i for i in matmuls if "TRANSPOSE" in (i.instruction_type, i.compiler_opcode.upper())]
     products = [i for i in matmuls if i not in transposes]
     told = bool(products) and all("acc_flags=" in i.operands for i in products)
@@ -205,7 +205,7 @@ def count_instructions(matmuls: Sequence[_Instruction]) -> Instructions:
 
 
 def count_reads(instructions: Iterable[_Instruction]) -> dict[str, int] | None:
-    """Return bytes that the instructions read from HBM, by tensor; None when no instruction names one."""
+    """Return the bytes that the instructions read from HBM, by tensor; None when no instruction names one."""
     from neff_bench.neffs.dtypes import size_bytes
 
     found: dict[str, int] = {}

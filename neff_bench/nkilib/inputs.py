@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HEAD_DIM = 128
-"""Of the attention_bwd of shapes.yaml."""
+"""The inputs of the attention_bwd of shapes.yaml."""
 BLOCKS_OF_ROW = 80
-"""Of indexed_flatten: a row of 10,240 elements in blocks of 128."""
+"""The input of indexed_flatten: a row of 10,240 elements in blocks of 128."""
 
 
 def row_offsets(shape: tuple[int, ...]) -> NDArray[np.int32]:

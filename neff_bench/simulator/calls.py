@@ -18,14 +18,14 @@ from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Program
 
 
 def judged(program: Program) -> list[Finding]:
-    """The rules that a program breaks, with the line of each."""
+    """Return the rules that a program breaks, with the line of each."""
     return sorted(
         {*findings.of_calls(calls(program), program.target), *findings.of_kernel(kernel(program), program.target)}
     )
 
 
 def refused(program: Program, folders: Iterable[str | Path]) -> list[KnownFinding]:
-    """What a release of AWS's compiler refuses in a kernel of the current dialect, once for each line: in its calls, and in the functions of its file that
+    """Return what a release of AWS's compiler refuses in a kernel of the current dialect, once for each line: in its calls, and in the functions of its file that
     made them. `folders`: those that may hold the file."""
     if program.from_hlo or program.before_middle_end or program.keeps_weights:
         return []
@@ -38,7 +38,7 @@ def refused(program: Program, folders: Iterable[str | Path]) -> list[KnownFindin
 
 
 def _of_own_file(program: Program, folders: Iterable[str | Path]) -> list[Finding]:
-    """The rules that the kernel's own file breaks, in functions with a line that was recorded. A file that is not there breaks none."""
+    """Return the rules that the kernel's own file breaks, in functions with a line that was recorded. A file that is not there breaks none."""
     places = [text.rpartition(":") for text, caller in zip(program.sources, program.callers) if text and not caller]
     name = places[0][0] if places else ""
     path = next((path for folder in folders if name and (path := Path(folder, name)).is_file()), None)
@@ -62,7 +62,7 @@ def judge_file(path: Path, target: str) -> None:
 
 @lru_cache(maxsize=32)  # many variants and shapes are of one file
 def _of_text(text: str, name: str, target: str) -> tuple[tuple[range, ...], tuple[Finding, ...]]:
-    """The lines of each device function of a file, and the rules that the file breaks; nothing of the old dialect. Raises
+    """Return the lines of each device function of a file, and the rules that the file breaks; nothing of the old dialect. Raises
     SyntaxError and ValueError."""
     source = Source(text, name)
     if source.old:
@@ -71,7 +71,7 @@ def _of_text(text: str, name: str, target: str) -> tuple[tuple[range, ...], tupl
 
 
 def calls(program: Program) -> Iterator[Call]:
-    """Each distinct call of a program: instructions of one line that differ only in where their operands lie count once."""
+    """Yield each distinct call of a program: instructions of one line that differ only in where their operands lie count once."""
     operands: dict[Access, Operand] = {}
     seen = set()
     for core in program.cores:
@@ -94,7 +94,7 @@ def calls(program: Program) -> Iterator[Call]:
 
 
 def kernel(program: Program) -> Kernel:
-    """A program as a whole."""
+    """Return a program as a whole."""
     tiles = tuple(
         Tile(one.memory, one.shape, one.dtype, one.address, program.sources[one.source])
         for one in program.buffers
@@ -148,7 +148,7 @@ def _operand(access: Access, program: Program, known: dict[Access, Operand]) -> 
 
 
 def _start(access: Access, buffer: Buffer) -> int:
-    """The partition in which a view of on-chip memory begins."""
+    """Return the partition in which a view of on-chip memory begins."""
     if buffer.memory == "hbm":
         return 0
     row = max(buffer.row_bytes // SIZE_BYTES[access.dtype], 1)

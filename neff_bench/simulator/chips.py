@@ -14,7 +14,7 @@ from neff_bench.simulator.errors import SimulatorError
 
 
 def chip_for(target: str) -> Chip:
-    """The chip, with the constants of the calibration in force. Raises SimulatorError for a target that no chip has, and for a
+    """Return the chip, with the constants of the calibration in force. Raises SimulatorError for a target that no chip has, and for a
     calibration that cannot be read."""
     try:
         found = calibration_of(target)
@@ -47,7 +47,7 @@ _LOWEST = {
 
 
 def what_if(chip: Chip, change: str) -> Chip:
-    """The chip with one constant changed: `name=value` or `name=2x` (a multiple). Raises SimulatorError."""
+    """Return the chip with one constant changed: `name=value` or `name=2x` (a multiple). Raises SimulatorError."""
     name, _, text = change.partition("=")
     constants = {f.name: getattr(chip, f.name) for f in fields(Chip)}
     numeric = [
@@ -71,5 +71,5 @@ def what_if(chip: Chip, change: str) -> Chip:
 
 
 def constant_lines(chip: Chip) -> list[str]:
-    """Each constant, its value and where it comes from."""
+    """Return each constant, its value and where it comes from."""
     return [f"{name:<28}{value!s:>14}  {source}" for name, value, _, source in facts_of(chip)]

@@ -48,7 +48,7 @@ _TF32_DROPPED_BITS = 13
 
 
 def canonical(name: str) -> str:
-    """The canonical name of a dtype name or documented alias. Raises SimulatorError for an unknown one."""
+    """Return the canonical name of a dtype name or documented alias. Raises SimulatorError for an unknown one."""
     found = _ALIASES.get(name, name)
     if found not in _NUMPY:
         raise SimulatorError(f"unknown dtype {name!r}; known: {', '.join(DTYPES)}")
@@ -56,7 +56,7 @@ def canonical(name: str) -> str:
 
 
 def numpy_dtype(name: str) -> np.dtype:
-    """The numpy type that stores a canonical dtype. Raises SimulatorError for an unknown name."""
+    """Return the numpy type that stores a canonical dtype. Raises SimulatorError for an unknown name."""
     try:
         return _NUMPY[name]
     except KeyError:
@@ -64,7 +64,7 @@ def numpy_dtype(name: str) -> np.dtype:
 
 
 def dtype_name(dtype: np.dtype | type) -> str:
-    """The canonical name of a numpy type. Raises SimulatorError for a type that no program holds (int64, float64...)."""
+    """Return the canonical name of a numpy type. Raises SimulatorError for a type that no program holds (int64, float64...)."""
     try:
         return _NAMES[np.dtype(dtype)]
     except KeyError:
@@ -72,12 +72,12 @@ def dtype_name(dtype: np.dtype | type) -> str:
 
 
 def size_bytes(name: str) -> int:
-    """Bytes of one element. Raises SimulatorError for an unknown name."""
+    """Return the bytes of one element. Raises SimulatorError for an unknown name."""
     return numpy_dtype(name).itemsize
 
 
 def to_float32(array: np.ndarray) -> np.ndarray:
-    """The values as float32, exact for every float type; a float32 array is returned as it is, not copied.
+    """Return the values as float32, exact for every float type; a float32 array is returned as it is, not copied.
 
     Raises ExecutionError for a packed type: no engine computes with one, but for the products of scaled groups.
     """
@@ -92,19 +92,19 @@ def to_float32(array: np.ndarray) -> np.ndarray:
 
 
 def copy_to_float32(array: np.ndarray, out: np.ndarray) -> None:
-    """The same values written into `out`, float32 of the same shape, in one pass."""
+    """Write the same values into `out`, float32 of the same shape, in one pass."""
     out[...] = array if array.dtype == ml_dtypes.bfloat16 else to_float32(array)
 
 
 def convert(array: np.ndarray, name: str) -> np.ndarray:
-    """The values in another dtype, rounded as `from_float32` rounds."""
+    """Return the values in another dtype, rounded as `from_float32` rounds."""
     if array.dtype.itemsize == 1:
         return _table(_NAMES[array.dtype], name).take(array.view(np.uint8))
     return from_float32(to_float32(array), name)
 
 
 def from_float32(values: np.ndarray, name: str) -> np.ndarray:
-    """float32 values rounded once, to nearest even, to a canonical dtype.
+    """Return float32 values rounded once, to nearest even, to a canonical dtype.
 
     Floats overflow to infinity where the type has one, else to NaN (float8_e4m3fn); integers saturate and NaN gives 0.
     """
@@ -133,7 +133,7 @@ def _packed(name: str) -> ExecutionError:
 
 @cache
 def _table(source: str, target: str) -> np.ndarray:
-    """Every code of a dtype of one or two bytes, in order, converted."""
+    """Return every code of a dtype of one or two bytes, in order, converted."""
     dtype = _NUMPY[source]
     with np.errstate(all="ignore"):
         values = np.arange(256**dtype.itemsize, dtype=f"u{dtype.itemsize}").view(dtype).astype(np.float32)
@@ -141,7 +141,7 @@ def _table(source: str, target: str) -> np.ndarray:
 
 
 def _to_float8(values: np.ndarray, name: str) -> np.ndarray:
-    """The upper half of a float32, its last bit set when the lower half is not zero, rounds as the whole does."""
+    """Return the upper half of a float32, its last bit set when the lower half is not zero, rounds as the whole does."""
     bits = np.ascontiguousarray(values).view(np.uint32)
     upper = (bits >> 16).astype(np.uint16)
     upper |= bits.astype(np.uint16) != 0
@@ -149,7 +149,7 @@ def _to_float8(values: np.ndarray, name: str) -> np.ndarray:
 
 
 def _round_bits(values: np.ndarray, dropped: int) -> np.ndarray:
-    """float32 bit patterns rounded to nearest even with the low `dropped` bits no longer significant; NaN stays NaN."""
+    """Return float32 bit patterns rounded to nearest even with the low `dropped` bits no longer significant; NaN stays NaN."""
     values = np.ascontiguousarray(values)
     bits = values.view(np.uint32)
     rounded = bits >> dropped

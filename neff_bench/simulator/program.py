@@ -21,7 +21,7 @@ from neff_bench.parsers.formats.neff import MUST_ALIAS
 PROGRAM_VERSION = 1
 
 PARTITIONS = 128
-"""Of SBUF."""
+"""The partitions of SBUF."""
 
 Memory = Literal["hbm", "sbuf", "psum"]
 Kind = Literal["input", "output", "internal", "constant"]
@@ -112,7 +112,7 @@ class Access(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def first_partition(access: Access, buffer: Buffer) -> int:
-    """The partition in which a view of SBUF begins; 0 for one of another memory."""
+    """Return the partition in which a view of SBUF begins; 0 for one of another memory."""
     if buffer.memory != "sbuf":
         return 0
     row = max(buffer.row_bytes // SIZE_BYTES[access.dtype], 1)
@@ -169,14 +169,14 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     left_out_bytes: int = 0
 
     def call_stack(self, source: int) -> tuple[str, ...]:
-        """The lines that called a line, outermost first."""
+        """Return the lines that called a line, outermost first."""
         found: list[str] = []
         while 0 < source < len(self.callers) and (source := self.callers[source]):
             found.append(self.sources[source])
         return tuple(reversed(found))
 
     def input_name(self, index: int) -> str:
-        """The name of an input in the NEFF: NKI marks those that the kernel writes into and returns."""
+        """Return the name of an input in the NEFF: NKI marks those that the kernel writes into and returns."""
         name = self.buffers[index].name
         return name + MUST_ALIAS if index in self.outputs else name
 
@@ -198,10 +198,10 @@ class Program(msgspec.Struct, frozen=True, dict=True):
 
 
 def encode(program: Program) -> bytes:
-    """MessagePack bytes of the program."""
+    """Return the MessagePack bytes of the program."""
     return msgspec.msgpack.encode(program)
 
 
 def decode(data: bytes) -> Program:
-    """Inverse of `encode`. Raises `msgspec.DecodeError` on bytes that no program gave."""
+    """Decode: the inverse of `encode`. Raises `msgspec.DecodeError` on bytes that no program gave."""
     return msgspec.msgpack.decode(data, type=Program)

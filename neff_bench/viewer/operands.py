@@ -44,7 +44,7 @@ class Operand(NamedTuple):
 
 
 def operands_in(text: str) -> tuple[Operand, ...]:
-    """Those that are access patterns, in the order of the text."""
+    """Return the operands that are access patterns, in the order of the text."""
     channels = _CHANNELS.search(text)
     partitions = int(channels[1]) if channels else None
     return tuple(_operand(groups, partitions) for groups in _OPERAND.findall(text))

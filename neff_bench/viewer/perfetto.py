@@ -64,7 +64,7 @@ class _Writer:
         self.packets: list[Packet] = []
 
     def track(self, name: str, parent: int = 0, rank: int = 0, unit: str | None = None) -> int:
-        """The uuid of a new track; one with a unit is a counter."""
+        """Return the uuid of a new track; one with a unit is a counter."""
         uuid = len(self.tracks) + 1
         fields: list[tuple[int, int | bytes]] = [(TrackDescriptor.UUID, uuid), (TrackDescriptor.NAME, name.encode())]
         if parent:
@@ -77,7 +77,7 @@ class _Writer:
         return uuid
 
     def slice(self, track: int, name: str, begin_ns: int, end_ns: int, arguments: bytes, flows: bytes) -> None:
-        """One slice from its begin to its end."""
+        """Add a slice from its begin to its end."""
         number = self.names.number(name)
         if (track, number) not in self.heads:
             on_track = encode_field(TrackEvent.TRACK_UUID, track)
@@ -95,13 +95,13 @@ class _Writer:
             self.packets.append((begin_ns, BEGIN_NEXT, len(self.packets), opens + closes))
 
     def count(self, track: int, time_ns: int, value: float) -> None:
-        """One point of a counter."""
+        """Add a point of a counter."""
         kind = encode_message((TrackEvent.TYPE, TrackEvent.COUNTER), (TrackEvent.TRACK_UUID, track))
         number = encode_fixed64(TrackEvent.DOUBLE_COUNTER_VALUE, int.from_bytes(struct.pack("<d", value), "little"))
         self.packets.append((time_ns, COUNTER_LAST, len(self.packets), _event(time_ns, kind + number)))
 
     def arguments(self, values: Iterable[tuple[str, str | float | None]]) -> bytes:
-        """Annotations of a slice: numbers as numbers, texts interned; what is not known is left out."""
+        """Return annotations of a slice: numbers as numbers, texts interned; what is not known is left out."""
         return b"".join([self._argument(key, value) for key, value in values if value is not None and value != ""])
 
     def _argument(self, key: str, value: str | float) -> bytes:
@@ -117,7 +117,7 @@ class _Writer:
         return found
 
     def bytes(self) -> bytes:
-        """The file: texts, tracks, events by time."""
+        """Return the file: texts, tracks, events by time."""
         interned = encode_message(
             *self.names.fields(InternedData.EVENT_NAMES),
             *self.keys.fields(InternedData.ANNOTATION_NAMES),
@@ -145,13 +145,13 @@ _SEQUENCE = encode_message((TracePacket.SEQUENCE_ID, SEQUENCE), (TracePacket.SEQ
 
 
 def _event(time_ns: int, event: bytes) -> bytes:
-    """A packet of the file; there are two for each slice, so its parts that never change are encoded once."""
+    """Return a packet of the file; there are two for each slice, so its parts that never change are encoded once."""
     body = b"".join((_TIMESTAMP, encode_varint(time_ns), _SEQUENCE, _EVENT, encode_varint(len(event)), event))
     return b"".join((_PACKET, encode_varint(len(body)), body))
 
 
 def to_perfetto(timelines: Sequence[Timeline]) -> bytes:
-    """The trace of one or more timelines, one group of tracks for each."""
+    """Return the trace of one or more timelines, one group of tracks for each."""
     writer = _Writer()
     next_flow = 1
     for timeline in timelines:
@@ -166,7 +166,7 @@ def to_perfetto(timelines: Sequence[Timeline]) -> bytes:
 
 
 def _flows(timeline: Timeline, first: int) -> dict[int, bytes]:
-    """By row: the ends of the arrows along the critical path."""
+    """Return for each row the ends of the arrows along the critical path."""
     steps = critical_path(timeline)
     flows: dict[int, bytes] = defaultdict(bytes)
     for place, step in enumerate(steps):
@@ -228,7 +228,7 @@ Row = TypeVar("Row", DmaRow, InstructionRow)
 
 
 def _on_tracks(writer: _Writer, group: int, name: str, rank: int, rows: Sequence[Row]) -> Iterator[tuple[Row, int]]:
-    """Each row with a track of the name on which it overlaps with nothing; the fewest tracks that do."""
+    """Yield each row with a track of the name on which it overlaps with nothing; the fewest tracks that do."""
     free: list[tuple[int, int]] = []
     for row in sorted(rows, key=lambda row: (row.timestamp, row.duration)):
         begin, end = _span(row)

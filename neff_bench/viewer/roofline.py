@@ -45,7 +45,7 @@ class Roofline:
 
 
 def roofline(target: str | None, lnc: int | None, dtype: str | None = None) -> Roofline | None:
-    """The roofs for a dtype, or for one dtype of each rate; None where the chip or its LNC is not known."""
+    """Return the roofs for a dtype, or for one dtype of each rate; None where the chip or its LNC is not known."""
     chip = CHIPS.get(target or "")
     if chip is None or not lnc:
         return None
@@ -57,14 +57,14 @@ def roofline(target: str | None, lnc: int | None, dtype: str | None = None) -> R
 
 
 def roofline_of(timeline: Timeline) -> Roofline | None:
-    """The roofs of the device that a timeline was taken on."""
+    """Return the roofs of the device that a timeline was taken on."""
     instance = timeline.summary.get("instance_type")
     cores = set(coded(timeline.instructions, ("subgraph",), lambda row: row.subgraph).values)
     return roofline(family_of(instance if isinstance(instance, str) else None), len(cores))
 
 
 def point_of(timeline: Timeline, label: str) -> Point | None:
-    """Where a timeline stands: the FLOPs of its model, else those of its matmuls without transposes. None where its summary does not tell."""
+    """Return where a timeline stands: the FLOPs of its model, else those of its matmuls without transposes. None where its summary does not tell."""
     number = {key: float(value) for key, value in timeline.summary.items() if isinstance(value, (int, float))}
     moved = number.get("hbm_read_bytes", 0.0) + number.get("hbm_write_bytes", 0.0)
     done = number.get("hardware_flops", 0.0) - number.get("transpose_flops", 0.0)

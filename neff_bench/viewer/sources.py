@@ -24,13 +24,13 @@ class Place:
 
 
 def place_of(location: str) -> Place | None:
-    """`kernel.py:33` as a place; None for what is none."""
+    """Return `kernel.py:33` as a place; None for what is none."""
     found = _LINE.fullmatch(location)
     return Place(found["file"], int(found["number"])) if found else None
 
 
 def read_sources(locations: Iterable[str], roots: Sequence[Path]) -> Mapping[str, str]:
-    """The text of each file that is found, by the name that the profile has for it."""
+    """Return the text of each file that is found, by the name that the profile has for it."""
     places = filter(None, map(place_of, locations))
     texts = {name: _read(name, roots) for name in dict.fromkeys(place.file for place in places)}
     return {name: content for name, content in texts.items() if content is not None}
@@ -52,7 +52,7 @@ def _read(name: str, roots: Sequence[Path]) -> str | None:
 
 
 def _places(name: str, root: str) -> list[str]:
-    """Where a file may lie below a folder: as it is called, or, when that is its place on another machine, by the end of it. A file name alone says too
+    """Return where a file may lie below a folder: as it is called, or, when that is its place on another machine, by the end of it. A file name alone says too
     little; its folder has to agree, which may be the one that is searched (`root`, its name)."""
     if not name.startswith("/"):
         return [name]

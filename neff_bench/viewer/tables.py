@@ -28,7 +28,7 @@ COLUMNS = ("file", "table", *dict.fromkeys(field for kind in ROWS.values() for f
 
 
 def rows_of(timeline: Timeline) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each event under the name of its table."""
+    """Yield each event under the name of its table."""
     tables: tuple[Sequence[msgspec.Struct], ...] = (timeline.instructions, timeline.dma, timeline.semaphores)
     for name, rows in zip(ROWS, tables):
         for row in rows:
@@ -36,12 +36,12 @@ def rows_of(timeline: Timeline) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def stack_text(row: Mapping[str, Any]) -> dict[str, str]:
-    """A call stack as one cell, outermost first."""
+    """Return a call stack as one cell, outermost first."""
     return {"nki_call_stack": " > ".join(row["nki_call_stack"])} if "nki_call_stack" in row else {}
 
 
 def to_json(timelines: Sequence[Timeline]) -> bytes:
-    """One object; of several timelines each row has a key `file`."""
+    """Return one object; of several timelines each row has a key `file`."""
     tables: dict[str, list[Any]] = {name: [] for name in ("summary", "metadata", *ROWS)}
     for timeline in timelines:
         file = {"file": timeline.path} if len(timelines) > 1 else {}
@@ -53,7 +53,7 @@ def to_json(timelines: Sequence[Timeline]) -> bytes:
 
 
 def to_csv(timelines: Sequence[Timeline]) -> bytes:
-    """A head and one line for each event; a cell is empty where its table has no such column."""
+    """Return a head and one line for each event; a cell is empty where its table has no such column."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -65,7 +65,7 @@ def to_csv(timelines: Sequence[Timeline]) -> bytes:
 
 
 def to_parquet(timelines: Sequence[Timeline]) -> bytes:
-    """The same table. Raises `OutputError` without pyarrow, the extra `parquet`."""
+    """Return the same table. Raises `OutputError` without pyarrow, the extra `parquet`."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -94,5 +94,5 @@ LINKED = (".pftrace",)
 
 
 def writer_for(path: Path) -> Callable[[Sequence[Timeline]], bytes] | None:
-    """The writer for the suffix of a path, None for another one."""
+    """Return the writer for the suffix of a path, None for another one."""
     return WRITERS.get(path.suffix.lower())

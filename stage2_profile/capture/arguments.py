@@ -22,7 +22,7 @@ OUTPUTS_OF_RANK = "output_worker_{rank}/"
 DETERMINISM = "--check-output-determinism"
 """Compares checksums of the outputs of every execution with those of the first."""
 SYSTEM_EXECUTIONS = 20
-"""Of a system trace, which tells what lies between executions."""
+"""The options of a system trace, which tells what lies between executions."""
 SAVED_OUTPUT = re.compile(r'saved output "([^"]+)" as "([^"]+)"')
 
 
@@ -54,7 +54,7 @@ class CapturePlan:
 
 
 def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]:
-    """Return `capture`: run the NEFF and write NTFF files and outputs into the working directory. Raises `FlagAbsent`."""
+    """`capture`: run the NEFF and write NTFF files and outputs into the working directory. Raises `FlagAbsent`."""
     asked: list[Asked] = [("--save-output", None), ("--neff", plan.neff)]
     if plan.alias and knows(known, "--write-tensors-per-exec"):
         asked.append(("--write-tensors-per-exec", "alias"))

@@ -366,7 +366,7 @@ class Attempts:
         return [trace for trace in traces if trace.execution > self.options.executions.warmup]
 
     def _times_of_traces(self) -> dict[str, float | None]:
-        """What each trace says of itself; of simulated ones nothing is asked. Raises `CaptureFailed` for a trace of another NEFF."""
+        """Return what each trace says of itself; of simulated ones nothing is asked. Raises `CaptureFailed` for a trace of another NEFF."""
         if self.tool.kind == "sim":
             return {}
         from neff_bench.stage2_profile.capture.neff_check import trace_time_s

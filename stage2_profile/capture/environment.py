@@ -18,7 +18,7 @@ OF_SDK = ("NEURON_", "NKI_")
 MEETING = "NEURON_RT_ROOT_COMM_ID"
 """Where ranks meet: HOST:PORT."""
 HERE, FIRST_PORT = "127.0.0.1", 62_000
-"""Of the meeting of ranks on this host, an IPv4 address as the runtime asks for; the number of the first logical core is added, so that two captures have two ports."""
+"""The address of the meeting of ranks on this host, an IPv4 address as the runtime asks for; the number of the first logical core is added, so that two captures have two ports."""
 
 
 def tool_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:

@@ -36,7 +36,7 @@ def _column(metric: Metric, times: Sequence[str]) -> Column:
 
 
 def table_columns(clock: Clock) -> tuple[Column, ...]:
-    """Of the table for people, whose time is by this clock."""
+    """Return the columns of the table for people, whose time is by this clock."""
     return (
         Column("kernel", wraps=True),
         Column("by", name="implementation", common=True),

@@ -11,7 +11,7 @@ import msgspec
 from neff_bench.doors.watch.drawing import Figures
 
 SHOWN_MAX = 12
-"""Of engines, and of lines: the largest differences."""
+"""The most engines, and the most lines, that are told: those with the largest differences."""
 LEAST_US = 0.0005
 """What is less is shown as 0."""
 
@@ -44,7 +44,7 @@ def changes(
     before: tuple[Iterable[Mapping[str, Any]], Mapping[str, Figures]],
     after: tuple[Iterable[Mapping[str, Any]], Mapping[str, Figures]],
 ) -> list[Changes]:
-    """By case, for those that both looks have. Each side: rows, and figures by case."""
+    """Return the changes by case, for those that both looks have. Each side: rows, and figures by case."""
     was = {row["case"]: row["total_time_us"] for row in before[0]}
     found = []
     for row in after[0]:

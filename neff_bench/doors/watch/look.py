@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from neff_bench.stage2_profile.metrics.rows import Row
 
 SIZE_BYTES = 8
-"""Of the number in front of each message: its length, big-endian."""
+"""The bytes of the number in front of each message: its length, big-endian."""
 PICTURES_MAX = 12
 """Cases of a shapes file that get a timeline."""
 _PLACE = re.compile(r"(?P<file>[^\s:]+\.(py|ya?ml)):(?P<line>\d+)")

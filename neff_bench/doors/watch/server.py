@@ -36,7 +36,7 @@ class Bell:
         self._event = asyncio.Event()
 
     def ring(self) -> None:
-        """Something has changed."""
+        """Tell that something has changed."""
         self._event.set()
         self._event = asyncio.Event()
 

@@ -56,7 +56,7 @@ def _of_psum(*functions: str) -> OfSource:
 
 
 def _transposed_of_its_own(given: Source) -> Iterator[ast.AST]:
-    """nl.load_transpose2d of a tensor that the same function made."""
+    """Yield calls of nl.load_transpose2d on a tensor that the same function made."""
     for function in given.device:
         made = {one.id for node in given.below(function) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and given.full(node.value.func) == "nki.language.ndarray" for one in node.targets if isinstance(one, ast.Name)}
         for node in given.below(function):

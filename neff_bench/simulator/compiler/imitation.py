@@ -43,7 +43,7 @@ def _back_end(program: Program) -> Program:
 
 
 def _middle_end(program: Program) -> Program:
-    """As many of the known transformations as memory has room for."""
+    """Apply as many of the known transformations as memory has room for."""
     known = not _overflows(program, "psum")
     program = program if known else within_psum(program) or program
     spills = not _fits(program)
@@ -74,7 +74,7 @@ def _middle_end(program: Program) -> Program:
 
 
 def _plans(program: Program, core: int, loaded_once: list[Instruction], room_bytes: int) -> list[list[Instruction]]:
-    """What a core may run, the best first: what is loaded or done once takes room for long, and where not all of it has room, the loads
+    """Return what a core may run, the best first: what is loaded or done once takes room for long, and where not all of it has room, the loads
     stay as they are written, or all does."""
     plans = [without_repeated_work(program, core, loaded_once), loaded_once]
     written = list(program.cores[core])
@@ -88,7 +88,7 @@ def _plans(program: Program, core: int, loaded_once: list[Instruction], room_byt
 def _merged_in_room(
     made: Program, kept: Sequence[list[Instruction]]
 ) -> tuple[Program, Sequence[list[Instruction]], bool]:
-    """The program and the instructions of each core with as many tiles merged as have room, and whether these are all: else DMAs
+    """Return the program and the instructions of each core with as many tiles merged as have room, and whether these are all: else DMAs
     stay as they are, or all instructions do, and PSUM is still read where it lies."""
     crowded = not _has_room(made, kept)
     for operations in (MERGED, MERGED - {"dma_copy"}, frozenset[str]()):
@@ -102,7 +102,7 @@ def _merged_in_room(
 def _merged(
     made: Program, kept: Sequence[list[Instruction]], operations: frozenset[str]
 ) -> tuple[Program, Sequence[list[Instruction]]]:
-    """The program's buffers and the instructions of each core once neighbouring tiles are merged in these operations."""
+    """Return the program's buffers and the instructions of each core once neighbouring tiles are merged in these operations."""
     whole, cores = made, []
     for instructions in kept:
         buffers, merged = merged_tiles(whole, instructions, operations)
@@ -112,20 +112,20 @@ def _merged(
 
 
 def _has_room(program: Program, cores: Sequence[Sequence[Instruction]], crowded: bool = False) -> bool:
-    """Whether all tiles of these instructions have room beside the bytes of SBUF that the compiler keeps; in a `crowded` program with them."""
+    """Return whether all tiles of these instructions have room beside the bytes of SBUF that the compiler keeps; in a `crowded` program with them."""
     whole = with_identities(program, cores, known=False)
     room = open_sbuf_bytes(chip_for(program.target))
     return _fits(whole) and (crowded or all(rows_at_once(whole.buffers, steps) <= room for steps in whole.cores))
 
 
 def _written_bytes(program: Program, core: int) -> int:
-    """Bytes of each partition of SBUF that the program of a core needs as it is written."""
+    """Return the bytes of each partition of SBUF that the program of a core needs as it is written."""
     [written] = [peak.used_bytes for peak in memory_peak(program) if (peak.core, peak.memory) == (core, "sbuf")]
     return written
 
 
 def _room_bytes(program: Program, written_bytes: int) -> int:
-    """Bytes of each partition of SBUF that the tiles of a core may take. What fits as it is written keeps what it takes: nothing of it is
+    """Return the bytes of each partition of SBUF that the tiles of a core may take. What fits as it is written keeps what it takes: nothing of it is
     loaded more often."""
     chip = chip_for(program.target)
     room = open_sbuf_bytes(chip)
@@ -135,7 +135,7 @@ def _room_bytes(program: Program, written_bytes: int) -> int:
 def _within_sbuf(
     program: Program, core: int, plans: Sequence[Sequence[Instruction]], room_bytes: int, spills: bool
 ) -> Fitted | None:
-    """The first plan whose tiles all have room from their first to their last use; where there is none, the last one with tiles moved and
+    """Return the first plan whose tiles all have room from their first to their last use; where there is none, the last one with tiles moved and
     loaded again, if the program `spills`."""
     for instructions in plans:
         found = fitted(program, core, instructions, room_bytes, spills=False)

@@ -35,7 +35,7 @@ _IN_EVERY_TABLE = frozenset(
 
 
 def activation_table(function: str, loaded: str | None) -> str | None:
-    """Name of the table that must be loaded before `function`; None when the loaded table has it."""
+    """Return the name of the table that must be loaded before `function`; None when the loaded table has it."""
     if loaded is not None and function in _IN_EVERY_TABLE:
         return None
     holders = [name for name, functions in ACTIVATION_TABLES if function in functions]

@@ -30,7 +30,7 @@ class Comparison(NamedTuple):
 
 @cache
 def comparisons() -> dict[tuple[int, tuple[str, ...]], tuple[Comparison, ...]]:
-    """By generation and key of a row; a row that was never compared has none."""
+    """Return the comparisons by generation and key of a row; a row that was never compared has none."""
     found: dict[tuple[int, tuple[str, ...]], tuple[Comparison, ...]] = {}
     for generation, key, what, number, where, of, median, worst in json.loads(FILE.read_bytes())["rows"]:
         at = generation, tuple(key)
@@ -39,5 +39,5 @@ def comparisons() -> dict[tuple[int, tuple[str, ...]], tuple[Comparison, ...]]:
 
 
 def compared_with(generation: int, row: Row) -> tuple[Comparison, ...]:
-    """What a row was compared with; empty for nothing."""
+    """Return what a row was compared with; empty for nothing."""
     return comparisons().get((generation, row.key), ())

@@ -23,7 +23,7 @@ POINTERS = frozenset(("bias", "scale", "operand0", "imm0", "imm1", "bound0", "bo
 
 
 def engine_work(*, function: bool = False, counted: bool = True) -> Cost:
-    """The cost of an operation on the engine that its instruction names.
+    """Return the cost of an operation on the engine that its instruction names.
 
     `function`: Scalar needs the function table of attribute `op`. `counted`: profiles count its on-chip bytes.
     """
@@ -71,13 +71,13 @@ def _operands(operands: dict[str, Access], program: Program) -> list[_Operand]:
 
 
 def _row(name: str, engine: str, operation: str, dtypes: str, operands: list[_Operand], chip: Chip) -> Row:
-    """The row of an operation, by the memories of its operands of more than one column. Raises CompileError where there is none."""
+    """Return the row of an operation, by the memories of its operands of more than one column. Raises CompileError where there is none."""
     in_psum = any([columns > 1 and place == "psum" for _, columns, _, place in operands])
     return row_for(chip.generation, name, engine, dtypes, PSUM if in_psum else SBUF, operation)
 
 
 def _is_fast(instruction: Instruction, chip: Chip) -> bool:
-    """Whether the operands of more than one column are what Vector's performance mode takes. A `tensor_tensor` that repeats an element does not
+    """Return whether the operands of more than one column are what Vector's performance mode takes. A `tensor_tensor` that repeats an element does not
     have it: on trn2 those of two kernels take a cycle for each column (chenhzhu/asst4-trainium2 @fecd8c8, riya-ranjan/cs149-pa4 @9d1e8c9)."""
     needs_neighbours = instruction.op in _OF_NEIGHBOURS
     for operands in (instruction.writes, instruction.reads):
@@ -92,23 +92,23 @@ def _is_fast(instruction: Instruction, chip: Chip) -> bool:
 
 
 def _has_factors(instruction: Instruction) -> bool:
-    """Whether what Scalar multiplies by lies in a tile."""
+    """Return whether what Scalar multiplies by lies in a tile."""
     factor = "operand0" if instruction.attributes.get("op0") == "multiply" else "scale"
     return factor in instruction.reads
 
 
 def _leaps(operands: dict[str, Access]) -> bool:
-    """Whether the innermost elements of an operand lie further apart than neighbours do."""
+    """Return whether the innermost elements of an operand lie further apart than neighbours do."""
     return any(_has_gaps(access) and _step(access) != 0 for access in operands.values())
 
 
 def _has_gaps(access: Access) -> bool:
-    """Whether the innermost elements do not lie one behind the other."""
+    """Return whether the innermost elements do not lie one behind the other."""
     return _step(access) != 1
 
 
 def _step(access: Access) -> int:
-    """From one innermost element to the next; 1 where there is one element."""
+    """Return the step from one innermost element to the next; 1 where there is one element."""
     for step, size in reversed(access.pattern[1:]):
         if size > 1:
             return step
@@ -116,7 +116,7 @@ def _step(access: Access) -> int:
 
 
 def _scalar(widest: int, chip: Chip, row: Row) -> tuple[float, float]:
-    """Interval and latency in ns."""
+    """Return interval and latency in ns."""
     each, added = widest * row.cycles, row.added_cycles
     busy = (max(chip.minimum_cycles, each) + added) / chip.scalar_clock_ghz
     # As on Vector, the measured latency is that of the columns alone.
@@ -124,13 +124,13 @@ def _scalar(widest: int, chip: Chip, row: Row) -> tuple[float, float]:
 
 
 def _gpsimd(widest: int, chip: Chip, row: Row) -> tuple[float, float]:
-    """Interval and latency in ns."""
+    """Return interval and latency in ns."""
     busy = (chip.gpsimd_fixed_cycles + widest * row.cycles + row.added_cycles) / chip.gpsimd_clock_ghz
     return busy, busy + getattr(chip, row.latency)
 
 
 def _vector(widest: int, has_pointer: bool, chip: Chip, row: Row) -> tuple[float, float]:
-    """Interval and latency in ns."""
+    """Return interval and latency in ns."""
     each, added = widest * row.cycles, row.added_cycles
     busy = (max(float(chip.vector_minimum_cycles), each) + added) / chip.vector_clock_ghz
     # The measured latency is that of the columns alone, without the minimum interval.
@@ -140,12 +140,12 @@ def _vector(widest: int, has_pointer: bool, chip: Chip, row: Row) -> tuple[float
 
 
 def _has_pointer(read: list[_Operand], widest: int) -> bool:
-    """Whether an operand is one value for each partition beside wider data."""
+    """Return whether an operand is one value for each partition beside wider data."""
     return widest > 1 and any([columns == 1 and name in POINTERS for name, columns, _, _ in read])
 
 
 def _counted(opcode: int, times: tuple[float, float], read: list[_Operand], written: list[_Operand]) -> Step:
-    """A step with the bytes of each partition that it reads and writes on chip."""
+    """Return a step with the bytes of each partition that it reads and writes on chip."""
     sbuf_read, psum_read = _on_chip_bytes(read)
     sbuf_write, psum_write = _on_chip_bytes(written)
     interval_ns, latency_ns = times
@@ -156,7 +156,7 @@ def _counted(opcode: int, times: tuple[float, float], read: list[_Operand], writ
 
 
 def _on_chip_bytes(operands: list[_Operand]) -> tuple[int, int]:
-    """Bytes of one partition in SBUF and in PSUM. An operand with one value for each partition (bias, scale) is a pointer in the
+    """Return the bytes of one partition in SBUF and in PSUM. An operand with one value for each partition (bias, scale) is a pointer in the
     instruction, and real profiles do not count it."""
     sbuf = psum = 0
     for name, columns, item_bytes, memory in operands:

@@ -60,7 +60,7 @@ def plan(op: str, group: list[int], whole_bytes: int, lnc: int, chip: Chip) -> P
 
 
 def _algorithm(count: int, devices: int, each: int, whole_bytes: int) -> tuple[str, int]:
-    """Name and steps of one pass."""
+    """Return the name and steps of one pass."""
     if devices == 1 or whole_bytes < MESH_BELOW_BYTES:
         return "Mesh", _mesh(count, devices)
     if whole_bytes <= RDH_UP_TO_BYTES:
@@ -69,12 +69,12 @@ def _algorithm(count: int, devices: int, each: int, whole_bytes: int) -> tuple[s
 
 
 def _mesh(count: int, devices: int) -> int:
-    """A step within the devices and one between them, where there are such ranks."""
+    """Return a step within the devices and one between them, where there are such ranks."""
     return (1 if count > devices else 0) + (1 if devices > 1 else 0)
 
 
 def plan_of(instruction: Instruction, program: Program, chip: Chip) -> Plan:
-    """The plan of a collective of a program. All lists of its replica group are taken to be as its first."""
+    """Return the plan of a collective of a program. All lists of its replica group are taken to be as its first."""
     read, written = (
         sum(_bytes(access) for name, access in operands.items() if name.startswith(("src", "dst")))
         for operands in (instruction.reads, instruction.writes)
@@ -83,7 +83,7 @@ def plan_of(instruction: Instruction, program: Program, chip: Chip) -> Plan:
 
 
 def collective_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
-    """A WRITE that starts the cores for collectives, and what they move. HBM and SBUF bytes: each operand once. Of a collective that
+    """Return a WRITE that starts the cores for collectives, and what they move. HBM and SBUF bytes: each operand once. Of a collective that
     both cores share, each moves half."""
     found = plan_of(instruction, program, chip)
     half = instruction.attributes.get("half")
@@ -115,7 +115,7 @@ def collective_cost(instruction: Instruction, program: Program, chip: Chip, opco
 
 
 def _part(size: int, half: int | None) -> int:
-    """Core 0 moves the odd byte."""
+    """Return the bytes of each core; core 0 moves the odd byte."""
     return size if half is None else (size + 1 - half) // 2
 
 

@@ -68,6 +68,6 @@ Cost = Callable[[Instruction, Program, Chip, tuple[int, ...]], Lowered]
 
 
 def on_engine(instruction: Instruction, step: Step, row: Row, meets: bool = False, function: str = "") -> Lowered:
-    """One machine instruction on the operation's own engine."""
+    """Return one machine instruction on the operation's own engine."""
     engine = ENGINES.index(instruction.engine)
     return Lowered(engine, (step,), None, False, meets, function, step.interval_ns, step.latency_ns, row)

@@ -91,7 +91,7 @@ _HALVED = ("add", "max", "maximum")
 
 
 def on_vector(operations: str, cycles: float, source: str, dtypes: str = ANY, memory: str = ANY, modes: tuple[str, ...] = (), added_cycles: float = 0.0, latency: str = "vector_latency_ns") -> tuple[Row, ...]:  # fmt: skip
-    """Rows of operations on Vector that cost the same; `operations` are names with blanks between them."""
+    """Return the rows of operations on Vector that cost the same; `operations` are names with blanks between them."""
     return tuple(
         Row(name, "vector", dtypes, memory, modes, cycles, added_cycles, interval="vector_overhead_ns", latency=latency, source=source)
         for name in operations.split()
@@ -106,7 +106,7 @@ def _scalar(operations: str, memory: str, interval: str, latency: str, source: s
 
 
 def _functions(operations: str, source: str = _SCALAR_GROUP, added_cycles: float = 0.0) -> tuple[Row, ...]:
-    """Rows of what Scalar looks up or computes: from and to SBUF it takes longer."""
+    """Return the rows of what Scalar looks up or computes: from and to SBUF it takes longer."""
     return (
         *_scalar(operations, PSUM, "scalar_overhead_ns", "scalar_function_latency_ns", source, added_cycles),
         *_scalar(operations, SBUF, "scalar_sbuf_overhead_ns", "scalar_sbuf_latency_ns", source, added_cycles),
@@ -122,7 +122,7 @@ def _fixed(engine: str, operations: str, ns: float, source: str) -> tuple[Row, .
 
 
 def _transfers(operations: str, new_dtype: str = "") -> tuple[Row, ...]:
-    """Rows of operations that move data, for each maker of descriptors. `new_dtype`: `CONVERTS`, or nothing."""
+    """Return the rows of operations that move data, for each maker of descriptors. `new_dtype`: `CONVERTS`, or nothing."""
     return (
         *_by_constants(operations, DMA, "dma_issue_ns", "dma_issue_ns", HARDWARE + new_dtype),
         *_by_constants(operations, DMA, "software_dma_issue_ns", "software_dma_instruction_ns", SOFTWARE + new_dtype),
@@ -252,7 +252,7 @@ TABLES: dict[int, tuple[Row, ...]] = {2: (*_V2, *_EVERYWHERE), 3: (*_V3, *_EVERY
 
 
 def add_rows(rows: Iterable[Row]) -> None:
-    """Rows of an operation that is declared outside of this table; the same for every generation."""
+    """Add the rows of an operation that is declared outside of this table; the same for every generation."""
     for generation in TABLES:
         TABLES[generation] += tuple(rows)
     rows_for.cache_clear()
@@ -260,7 +260,7 @@ def add_rows(rows: Iterable[Row]) -> None:
 
 @cache
 def rows_for(generation: int, operation: str, engine: str) -> tuple[Row, ...]:
-    """The rows of an operation on an engine. Raises CompileError where there is none."""
+    """Return the rows of an operation on an engine. Raises CompileError where there is none."""
     table = TABLES.get(generation, TABLES[max(TABLES)])
     found = tuple(row for row in table if row[:2] == (operation, engine))
     if not found:
@@ -269,7 +269,7 @@ def rows_for(generation: int, operation: str, engine: str) -> tuple[Row, ...]:
 
 
 def row_for(generation: int, operation: str, engine: str, dtypes: str = ANY, memory: str = ANY, mode: str = "") -> Row:
-    """The row that an operation has. `dtypes`, `memory`, `mode`: its own. Raises CompileError where there is none."""
+    """Return the row that an operation has. `dtypes`, `memory`, `mode`: its own. Raises CompileError where there is none."""
     for row in rows_for(generation, operation, engine):
         if row.dtypes in (ANY, dtypes) and row.memory in (ANY, memory) and (not row.modes or mode in row.modes):
             return row

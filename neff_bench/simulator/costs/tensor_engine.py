@@ -15,7 +15,7 @@ def on_pe(
     chip: Chip, row: Row, rows: int, cols: int, n: int, weights: Access, dst: Access, transpose: bool,
     opcodes: tuple[int, ...], moving_bytes: int,
 ) -> Lowered:  # fmt: skip
-    """LDWEIGHTS and MATMUL, `opcodes` in this order, as often as `row` says. `n`: columns that move through `rows` x `cols` weights.
+    """Return LDWEIGHTS and MATMUL, `opcodes` in this order, as often as `row` says. `n`: columns that move through `rows` x `cols` weights.
 
     A float32 product takes two passes through the array: two cycles a column, of the weights too. `moving_bytes`: in each partition.
     """
@@ -39,12 +39,12 @@ def on_pe(
 
 
 def product_row(operation: str, chip: Chip, dtypes: tuple[str, ...], mode: str) -> Row:
-    """The row of a product or a transpose. `dtypes`: of what goes through the array."""
+    """Return the row of a product or a transpose. `dtypes`: of what goes through the array."""
     return row_for(chip.generation, operation, "tensor", FLOAT32 if "float32" in dtypes else "", mode=mode)
 
 
 def weights_row(chip: Chip, weights: Access) -> Row:
-    """The row of LDWEIGHTS. Fast loading needs neighbouring columns without gaps, of at most two bytes. Sources: compiled kernels
+    """Return the row of LDWEIGHTS. Fast loading needs neighbouring columns without gaps, of at most two bytes. Sources: compiled kernels
     load float32 weights one column at a time (trn2 traces); nki-library's mlp has a layout for "unit-stride weight loading,
     reducing the matrix multiplication initiation interval" (AWS docs nki/library/api/mlp.rst)."""
     dtypes = SMALL if SIZE_BYTES[weights.dtype] <= _FAST_ITEM_BYTES else LARGE
@@ -54,5 +54,5 @@ def weights_row(chip: Chip, weights: Access) -> Row:
 
 
 def _load_cycles(chip: Chip, cols: int, loading: Row) -> float:
-    """Cycles of the PE."""
+    """Return the cycles of the PE."""
     return cols * loading.cycles or chip.load_weights_cycles

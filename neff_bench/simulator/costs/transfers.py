@@ -39,7 +39,7 @@ COLLECTIVES = 5
 """Queue of collectives."""
 
 QUEUES = 2 * len(QUEUE_NAMES)
-"""Of a core: what an engine starts with descriptors made at run time, and what it starts with those made at compile time, goes through
+"""The queues of a core: what an engine starts with descriptors made at run time, and what it starts with those made at compile time, goes through
 one queue each (qSPDynamicHW, qPoolDynamic and qSPIO0, qPoolIO0 of trn2 traces)."""
 
 
@@ -94,14 +94,14 @@ class Transfers(Sequence[Transfer]):
         self.which = which.astype("int64", copy=False)  # an empty list has floats
 
     def column(self, value: Callable[[Transfer], Any], dtype: str = "int64") -> np.ndarray:
-        """A value of each transfer, computed once for each kind."""
+        """Return a value of each transfer, computed once for each kind."""
         import numpy as np
 
         found: np.ndarray = np.array([value(kind) for kind in self.kinds], dtype)[self.which]
         return found
 
     def total(self, field: str) -> int:
-        """The sum of a field over all transfers."""
+        """Return the sum of a field over all transfers."""
         return int(self.column(attrgetter(field)).sum())
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ class Transfers(Sequence[Transfer]):
 
 
 def transfers_of(given: Iterable[Transfer]) -> Transfers:
-    """Transfers one by one as those of a core."""
+    """Return the transfers one by one as those of a core."""
     import numpy as np
 
     numbers: dict[Transfer, int] = {}
@@ -128,7 +128,7 @@ def transfers_of(given: Iterable[Transfer]) -> Transfers:
 
 
 def trigger_engine(instruction: Instruction, program: Program) -> int:
-    """Index of the engine that triggers a DMA.
+    """Return the index of the engine that triggers a DMA.
 
     Where the kernel leaves it open, the choice is that of compiled kernels on trn2: inputs and outputs go through software
     descriptors on GpSimd; internal HBM is read on Sync and written on Scalar. Sources: NTFF of github
@@ -147,13 +147,13 @@ def trigger_engine(instruction: Instruction, program: Program) -> int:
 
 
 def _is_open(instruction: Instruction) -> bool:
-    """Whether the kernel leaves open who triggers a DMA."""
+    """Return whether the kernel leaves open who triggers a DMA."""
     attributes = instruction.attributes
     return instruction.engine == "sync" and "dge_mode" not in attributes and "engine" not in attributes
 
 
 def transfer_of(instruction: Instruction, program: Program, engine: int) -> Transfer:
-    """Bytes by memory and the packets of a DMA.
+    """Return the bytes by memory and the packets of a DMA.
 
     A packet of a hardware descriptor, or of one made at compile time, is a run that is contiguous on both sides. A packet of a software
     descriptor, or of a weight of an HLO graph, holds rows of all partitions of a DMA engine, wherever they lie in HBM: traces of
@@ -197,7 +197,7 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
 
 
 def _ports(instruction: Instruction, program: Program) -> tuple[int, int]:
-    """First port and number of ports of the side that touches fewer partitions of SBUF; all ports where none is touched.
+    """Return the first port and the number of ports of the side that touches fewer partitions of SBUF; all ports where none is touched.
 
     A descriptor that is made at compile time, or by GpSimd, belongs to the DMA engine of its port. AWS docs
     nki/get-started/about/nki-dma-overview.rst, examples 1 and 2: four partitions are loaded by one DMA engine, 128 by all, each with
@@ -218,12 +218,12 @@ def _ports(instruction: Instruction, program: Program) -> tuple[int, int]:
 
 
 def queue_of(transfer: Transfer) -> int:
-    """The number of its queue, below `QUEUES`."""
+    """Return the number of its queue, below `QUEUES`."""
     return transfer.queue + (len(QUEUE_NAMES) if transfer.static else 0)
 
 
 def start_ns(transfer: Transfer, chip: Chip) -> float:
-    """Time from when the engine can issue the DMA to its first packet. GpSimd writes its descriptors before it triggers."""
+    """Return the time from when the engine can issue the DMA to its first packet. GpSimd writes its descriptors before it triggers."""
     if transfer.static:
         return chip.static_dma_start_ns + transfer.latency_ns
     if transfer.software:
@@ -232,14 +232,14 @@ def start_ns(transfer: Transfer, chip: Chip) -> float:
 
 
 def is_by_element(transfer: Transfer, chip: Chip) -> bool:
-    """Whether its runs are so short that their number counts and not their bytes."""
+    """Return whether its runs are so short that their number counts and not their bytes."""
     return (
         transfer.elements * chip.dma_element_ns > chip.dma_packet_ns + transfer.packet_bytes / chip.dma_engine_bandwidth
     )
 
 
 def packet_ns(transfer: Transfer, chip: Chip) -> float:
-    """Spacing of its packets on one DMA engine."""
+    """Return the spacing of its packets on one DMA engine."""
     rows = (transfer.rows - 1) * chip.dma_row_ns
     bandwidth = chip.dma_engine_bandwidth
     if transfer.bandwidth:
@@ -255,7 +255,7 @@ def packet_ns(transfer: Transfer, chip: Chip) -> float:
 
 
 def _run(pattern: Sequence[tuple[int, int]]) -> int:
-    """Elements of the longest contiguous run of `(step, size)` pairs, innermost last."""
+    """Return the elements of the longest contiguous run of `(step, size)` pairs, innermost last."""
     run = 1
     for step, size in reversed(pattern):
         if size == 1:

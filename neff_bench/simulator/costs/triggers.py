@@ -21,7 +21,7 @@ IN_TURN = "in_turn"
 def by_dma(
     instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...], meets: bool = False
 ) -> Lowered:
-    """A trigger and its transfer, behind what computes a run-time address. `meets`: both cores enter it together."""
+    """Return a trigger and its transfer, behind what computes a run-time address. `meets`: both cores enter it together."""
     engine = trigger_engine(instruction, program)
     transfer = transfer_of(instruction, program, engine)
     row = trigger_row(instruction, transfer, chip)
@@ -35,14 +35,14 @@ def by_dma(
 
 
 def trigger_row(instruction: Instruction, transfer: Transfer, chip: Chip) -> Row:
-    """The row of a DMA: by who makes its descriptors, and whether the dtype changes on the way."""
+    """Return the row of a DMA: by who makes its descriptors, and whether the dtype changes on the way."""
     kind = SOFTWARE if transfer.software else STATIC if transfer.static else HARDWARE
     mode = kind + CONVERTS if transfer.converts else kind
     return row_for(chip.generation, instruction.op, DMA, mode=mode)
 
 
 def _address_steps(instruction: Instruction, chip: Chip) -> Iterator[Step]:
-    """What GpSimd does for an address that an index in SBUF decides: it loads the index, multiplies it by the step, adds the offset,
+    """Return what GpSimd does for an address that an index in SBUF decides: it loads the index, multiplies it by the step, adds the offset,
     multiplies by the bytes of an element, and moves the highest address that is allowed into a register.
 
     Source: the instructions of the trace that the rows of the table name. 16 of its 144 DMAs have no offset, and the addition is

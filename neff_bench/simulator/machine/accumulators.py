@@ -34,7 +34,7 @@ def accumulate(
 
 
 def prepare(o: Operands, rows: int, command: str, engine: str, op: str, start: str) -> np.ndarray:
-    """The engine's accumulators, (128,) float32, reset or loaded as the command says."""
+    """Return the engine's accumulators, (128,) float32, reset or loaded as the command says."""
     registers = o.registers.accumulator(engine)
     if command not in _COMMANDS:
         o.refuse(f"reduce_cmd {command!r} is not modelled")

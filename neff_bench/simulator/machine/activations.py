@@ -52,78 +52,78 @@ def _polynomial(x: Values, coefficients: tuple[float, ...]) -> Values:
 
 
 def erf(x: Values) -> Values:
-    """The error function: a rational approximation on [-4, 4], constant outside."""
+    """Return the error function: a rational approximation on [-4, 4], constant outside."""
     clamped = np.clip(x, np.float32(-4), np.float32(4))
     square = clamped * clamped
     return clamped * _polynomial(square, _ERF_NUMERATOR) / _polynomial(square, _ERF_DENOMINATOR)
 
 
 def erf_dx(x: Values) -> Values:
-    """The derivative of the error function."""
+    """Return the derivative of the error function."""
     y: Values = _TWO_OVER_SQRT_PI * np.exp(-x * x)
     return y
 
 
 def sigmoid(x: Values) -> Values:
-    """1 / (1 + exp(-x))."""
+    """Return 1 / (1 + exp(-x))."""
     y: Values = _ONE / (_ONE + np.exp(-x))
     return y
 
 
 def silu(x: Values) -> Values:
-    """x sigmoid(x)."""
+    """Return x sigmoid(x)."""
     return x * sigmoid(x)
 
 
 def silu_dx(x: Values) -> Values:
-    """The derivative of silu."""
+    """Return the derivative of silu."""
     s = sigmoid(x)
     y: Values = s * (_ONE + x * (_ONE - s))
     return y
 
 
 def gelu(x: Values) -> Values:
-    """x (1 + erf(x / sqrt(2))) / 2."""
+    """Return x (1 + erf(x / sqrt(2))) / 2."""
     y: Values = _HALF * x * (_ONE + erf(x * _SQRT_HALF))
     return y
 
 
 def gelu_dx(x: Values) -> Values:
-    """The derivative of gelu."""
+    """Return the derivative of gelu."""
     y: Values = _HALF * (_ONE + erf(x * _SQRT_HALF)) + x * _INV_SQRT_TWO_PI * np.exp(-_HALF * x * x)
     return y
 
 
 def gelu_apprx_tanh(x: Values) -> Values:
-    """gelu with tanh in place of erf."""
+    """Return gelu with tanh in place of erf."""
     y: Values = _HALF * x * (_ONE + np.tanh(_GELU_TANH_SCALE * (x + _GELU_TANH_CUBIC * x * x * x)))
     return y
 
 
 def gelu_apprx_sigmoid(x: Values) -> Values:
-    """gelu as x sigmoid(1.702 x)."""
+    """Return gelu as x sigmoid(1.702 x)."""
     return x * sigmoid(_GELU_SIGMOID_SCALE * x)
 
 
 def gelu_apprx_sigmoid_dx(x: Values) -> Values:
-    """The derivative of gelu_apprx_sigmoid."""
+    """Return the derivative of gelu_apprx_sigmoid."""
     s = sigmoid(_GELU_SIGMOID_SCALE * x)
     y: Values = s * (_ONE + _GELU_SIGMOID_SCALE * x * (_ONE - s))
     return y
 
 
 def softplus(x: Values) -> Values:
-    """log(1 + exp(x)), without overflow."""
+    """Return log(1 + exp(x)), without overflow."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def mish(x: Values) -> Values:
-    """x tanh(softplus(x))."""
+    """Return x tanh(softplus(x))."""
     return x * np.tanh(softplus(x))
 
 
 def sin(x: Values) -> Values:
-    """Sine on [-pi, pi]. Outside, the engine extrapolates a cubic (AWS docs nki/api/nki.api.shared.rst): the Taylor
+    """Return the sine on [-pi, pi]. Outside, the engine extrapolates a cubic (AWS docs nki/api/nki.api.shared.rst): the Taylor
     polynomial at the nearer end, whose value at 9.0 is the 27.65 that they give."""
     past = x - np.copysign(np.float32(np.pi), x)
     return np.where(np.abs(x) <= np.float32(np.pi), np.sin(x), past * past * past / np.float32(6) - past)
@@ -160,7 +160,7 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def activation_function(op: str) -> Function:
-    """The function of an activation name. Raises ExecutionError for one that is not modelled."""
+    """Return the function of an activation name. Raises ExecutionError for one that is not modelled."""
     found = FUNCTIONS.get(op)
     if found is None:
         raise ExecutionError(f"activation function {op!r} is not modelled")
@@ -168,5 +168,5 @@ def activation_function(op: str) -> Function:
 
 
 def prelu(x: Values, slope: Values | np.float32) -> Values:
-    """x where positive, slope * x elsewhere."""
+    """Return x where positive, slope * x elsewhere."""
     return np.where(x > 0, x, slope * x)

@@ -25,7 +25,7 @@ class Layout:
 
 
 def view(access: Access, offset: int, storage: np.ndarray, layout: Layout) -> np.ndarray:
-    """A strided view of bytes. Raises ExecutionError where the access leaves its buffer or, on chip, its partition."""
+    """Return a strided view of bytes. Raises ExecutionError where the access leaves its buffer or, on chip, its partition."""
     dtype = numpy_dtype(access.dtype)
     shape, strides = check(access, offset, layout, dtype.itemsize)
     view: np.ndarray = np.ndarray(shape, dtype, storage, offset * dtype.itemsize, strides)
@@ -33,7 +33,7 @@ def view(access: Access, offset: int, storage: np.ndarray, layout: Layout) -> np
 
 
 def check(access: Access, offset: int, layout: Layout, item: int) -> tuple[list[int], list[int]]:
-    """Shape and strides in bytes of an access that stays inside its buffer; ExecutionError for one that does not."""
+    """Return the shape and the strides in bytes of an access that stays inside its buffer; ExecutionError for one that does not."""
     shape, strides = [], []
     low = high = 0
     for step, size in access.pattern:
@@ -52,7 +52,7 @@ def check(access: Access, offset: int, layout: Layout, item: int) -> tuple[list[
 
 
 def _check_partitions(access: Access, offset: int, layout: Layout, item: int) -> None:
-    """The first pattern pair walks whole partitions; the others stay inside one."""
+    """Check that the first pattern pair walks whole partitions and the others stay inside one."""
     free = layout.partition_bytes // item
     step, size = access.pattern[0]
     if size > 1 and step % free:
@@ -69,7 +69,7 @@ def _check_partitions(access: Access, offset: int, layout: Layout, item: int) ->
 
 
 def outside(layout: Layout, dtype: str, element: int) -> str:
-    """The message for an access that reaches `element` (of `dtype`, from the buffer's start), outside its buffer."""
+    """Return the message for an access that reaches `element` (of `dtype`, from the buffer's start), outside its buffer."""
     elements = layout.bytes // SIZE_BYTES[dtype]
     if layout.on_chip:
         free = layout.partition_bytes // SIZE_BYTES[dtype]
@@ -78,7 +78,7 @@ def outside(layout: Layout, dtype: str, element: int) -> str:
 
 
 def indices(access: Access, values: list[np.ndarray], layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """Flat element indices (int64, in the access's shape) and, in the same shape, which are inside the buffer.
+    """Return the flat element indices (int64, in the access's shape) and, in the same shape, which are inside the buffer.
 
     `values`: what each dynamic part read. A table of several columns serves the rows in column-major order, as the
     gather of `dma_transpose` documents. Negative index values are outside.
@@ -102,12 +102,12 @@ def indices(access: Access, values: list[np.ndarray], layout: Layout) -> tuple[n
 
 
 def is_gather(access: Access) -> bool:
-    """Whether each row of the access has its own run-time address."""
+    """Return whether each row of the access has its own run-time address."""
     return bool(access.dynamic) and any(math.prod(dynamic.index.shape) != 1 for dynamic in access.dynamic)
 
 
 def bits(array: np.ndarray) -> np.ndarray:
-    """The same elements as unsigned integers: copied without a look at their values, and faster than ml_dtypes."""
+    """Return the same elements as unsigned integers: copied without a look at their values, and faster than ml_dtypes."""
     return array.view(_WORDS[array.dtype.itemsize])
 
 

@@ -25,7 +25,7 @@ def _truth(function: Callable[..., np.ndarray]) -> Binary:
 
 
 def _shift(function: Callable[..., np.ndarray]) -> Binary:
-    """Logical shifts: bits that leave are lost, zeros enter; a shift by the width or more leaves zero."""
+    """Return logical shifts: bits that leave are lost, zeros enter; a shift by the width or more leaves zero."""
 
     def shift(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         unsigned = np.dtype(f"u{a.dtype.itemsize}")
@@ -37,7 +37,7 @@ def _shift(function: Callable[..., np.ndarray]) -> Binary:
 
 
 def _by_magnitude(first: Binary) -> Binary:
-    """The operand whose magnitude wins, with its sign: AWS docs, nki.language.abs_max."""
+    """Return the operand whose magnitude wins, with its sign: AWS docs, nki.language.abs_max."""
 
     def choose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.asarray(np.where(first(np.abs(a), np.abs(b)), a, b))
@@ -105,17 +105,17 @@ _OF_MAGNITUDES = {"abs_max": "maximum", "abs_min": "minimum"}
 
 
 def is_unary(op: str) -> bool:
-    """Whether the operator takes one operand."""
+    """Return whether the operator takes one operand."""
     return op in _UNARY
 
 
 def is_bitwise(op: str) -> bool:
-    """Whether the operator works on bit patterns of integers."""
+    """Return whether the operator works on bit patterns of integers."""
     return op in _BITS or op == "invert"
 
 
 def binary(op: str) -> Binary:
-    """The function of a two-operand operator. Raises ExecutionError for one that is not modelled."""
+    """Return the function of a two-operand operator. Raises ExecutionError for one that is not modelled."""
     found = _ARITHMETIC.get(op) or _BITS.get(op)
     if found is None:
         raise ExecutionError(f"operator {op!r} is not modelled")
@@ -123,7 +123,7 @@ def binary(op: str) -> Binary:
 
 
 def unary(op: str) -> Unary:
-    """The function of a one-operand operator. Raises ExecutionError for one that is not modelled."""
+    """Return the function of a one-operand operator. Raises ExecutionError for one that is not modelled."""
     found = _UNARY.get(op)
     if found is None:
         raise ExecutionError(f"operator {op!r} is not modelled")
@@ -131,7 +131,7 @@ def unary(op: str) -> Unary:
 
 
 def reduce(op: str, values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """A reduction over axes, kept as size one. Raises ExecutionError for an operator that does not reduce."""
+    """Return a reduction over axes, kept as size one. Raises ExecutionError for an operator that does not reduce."""
     if op == "subtract":
         return _reduce_subtract(values, axes)
     if op == "average":
@@ -145,6 +145,6 @@ def reduce(op: str, values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 
 def _reduce_subtract(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """first - second - third..., in memory order: twice the first less the sum of all."""
+    """Return first - second - third..., in memory order: twice the first less the sum of all."""
     first = values[tuple(slice(0, 1) if axis in axes else slice(None) for axis in range(values.ndim))]
     return np.asarray(first + first - np.add.reduce(values, axis=axes, keepdims=True))

@@ -24,7 +24,7 @@ class Marks:
         self.flags = np.zeros(size_bytes // granule_bytes, bool)
 
     def of(self, access: Access, offset: int) -> np.ndarray:
-        """A view of the flags of an access that starts at element `offset`; its shape is that of the granules."""
+        """Return a view of the flags of an access that starts at element `offset`; its shape is that of the granules."""
         run, around = _split(access)
         grain = self.granule_bytes
         shape = [size for _, size in around] + [run // grain]
@@ -33,18 +33,18 @@ class Marks:
         return view
 
     def at(self, access: Access, flat: np.ndarray) -> np.ndarray:
-        """The places among the flags of each byte of elements at flat indices."""
+        """Return the places among the flags of each byte of elements at flat indices."""
         item = SIZE_BYTES[access.dtype]
         return (flat[..., None] * item + np.arange(item)) // self.granule_bytes
 
 
 def granule(size_bytes: int, accesses: Iterable[Access]) -> int:
-    """The longest run of bytes that each access takes whole or not at all; `size_bytes`: of their buffer."""
+    """Return the longest run of bytes that each access takes whole or not at all; `size_bytes`: of their buffer."""
     return math.gcd(size_bytes, *(part for access in accesses for part in _parts(access)))
 
 
 def granules(program: Program, watched: Collection[int], size_bytes: Iterable[int]) -> dict[int, int]:
-    """The granule of each watched buffer under all accesses of a program. `size_bytes`: of every buffer."""
+    """Return the granule of each watched buffer under all accesses of a program. `size_bytes`: of every buffer."""
     accesses: defaultdict[int, set[Access]] = defaultdict(set)
     for core in program.cores:
         for instruction in core:
@@ -55,7 +55,7 @@ def granules(program: Program, watched: Collection[int], size_bytes: Iterable[in
 
 
 def _parts(access: Access) -> list[int]:
-    """What a granule of an access divides, in bytes: where it starts, how long its runs are and how far apart."""
+    """Return what a granule of an access divides, in bytes: where it starts, how long its runs are and how far apart."""
     item = SIZE_BYTES[access.dtype]
     run, around = _split(access)
     steps = [step for step, _ in around] + [dynamic.step * item for dynamic in access.dynamic]
@@ -63,7 +63,7 @@ def _parts(access: Access) -> list[int]:
 
 
 def _split(access: Access) -> tuple[int, list[tuple[int, int]]]:
-    """The bytes of an access's innermost runs, and the (step in bytes, size) pairs around them."""
+    """Return the bytes of an access's innermost runs, and the (step in bytes, size) pairs around them."""
     run = SIZE_BYTES[access.dtype]
     around = [(step * run, size) for step, size in access.pattern if size != 1]
     while around and around[-1][0] == run:

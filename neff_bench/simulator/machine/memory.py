@@ -61,7 +61,7 @@ class Memory:
         self._storage[index] = data.copy() if index in self._targets else data
 
     def storage(self, index: int) -> np.ndarray:
-        """The bytes of a buffer, uint8, in C order of its shape. Work that was deferred on it is done first."""
+        """Return the bytes of a buffer, uint8, in C order of its shape. Work that was deferred on it is done first."""
         if index in self._deferred:
             self._deferred.pop(index)()
         found = self._storage.get(index)
@@ -82,26 +82,26 @@ class Memory:
             self._deferred.pop(index, None)
 
     def array(self, index: int) -> np.ndarray:
-        """A buffer as an array of its own shape and dtype."""
+        """Return a buffer as an array of its own shape and dtype."""
         buffer = self.buffers[index]
         return self.storage(index).view(numpy_dtype(buffer.dtype)).reshape(buffer.shape)
 
     def view(self, access: Access) -> np.ndarray:
-        """A strided view of the bytes that an access names. Its offset may be dynamic, but the same for every row."""
+        """Return a strided view of the bytes that an access names. Its offset may be dynamic, but the same for every row."""
         index = access.buffer
         return addressing.view(access, self._offset(access), self.storage(index), self.layouts[index])
 
     def flat(self, access: Access) -> np.ndarray:
-        """The whole buffer of an access as one row of elements of the access's dtype."""
+        """Return the whole buffer of an access as one row of elements of the access's dtype."""
         return self.storage(access.buffer).view(numpy_dtype(access.dtype))
 
     def indices(self, access: Access) -> tuple[np.ndarray, np.ndarray]:
-        """Flat element indices and which of them are inside the buffer; see `addressing.indices`."""
+        """Return the flat element indices and which of them are inside the buffer; see `addressing.indices`."""
         values = [self._index_values(dynamic.index) for dynamic in access.dynamic]
         return addressing.indices(access, values, self.layouts[access.buffer])
 
     def read(self, access: Access) -> np.ndarray:
-        """The elements an access names, in its shape; a view where the address allows one. Not to be written to."""
+        """Return the elements an access names, in its shape; a view where the address allows one. Not to be written to."""
         return self.flat(access)[self._inside(access)] if is_gather(access) else self.view(access)
 
     def write(self, access: Access, values: np.ndarray) -> None:
@@ -131,11 +131,11 @@ class Memory:
             written.flags[written.at(access, flat)] = True
 
     def marks(self, index: int) -> Marks | None:
-        """Which bytes of a buffer were written. None for one that is not watched."""
+        """Return which bytes of a buffer were written. None for one that is not watched."""
         return self._written.get(index)
 
     def reads_unwritten(self, access: Access) -> bool:
-        """Whether an access names bytes of a watched buffer that nothing has written."""
+        """Return whether an access names bytes of a watched buffer that nothing has written."""
         written = self._written.get(access.buffer)
         if written is None:
             return False
@@ -144,7 +144,7 @@ class Memory:
         return not written.of(access, self._offset(access)).all()
 
     def accumulating(self, access: Access) -> np.ndarray | bool:
-        """Which elements of a product's destination an earlier product wrote; afterwards, all of them.
+        """Return which elements of a product's destination an earlier product wrote; afterwards, all of them.
 
         After a write that is no product, the elements count as not written by a product.
         """
@@ -167,11 +167,11 @@ class Memory:
         self._deferred[index] = work
 
     def deferred(self, index: int) -> Callable[[], None] | None:
-        """The work that is put off until the buffer is looked at; None where there is none."""
+        """Return the work that is put off until the buffer is looked at; None where there is none."""
         return self._deferred.get(index)
 
     def scratch(self, shape: tuple[int, int]) -> np.ndarray:
-        """A float32 work array, a returned one when there is one of its shape; its contents are undefined."""
+        """Return a float32 work array, a returned one when there is one of its shape; its contents are undefined."""
         free = self._scratch[shape]
         return free.pop() if free else np.empty(shape, np.float32)
 
@@ -210,7 +210,7 @@ class Memory:
         return flat
 
     def _marks(self, mask: np.ndarray, access: Access) -> np.ndarray:
-        """A view of a mask that has one byte for each byte of a buffer: all bytes of an element are read as one."""
+        """Return a view of a mask that has one byte for each byte of a buffer: all bytes of an element are read as one."""
         item = SIZE_BYTES[access.dtype]
         strides = [step * item for step, _ in access.pattern]
         view: np.ndarray = np.ndarray(access.shape, f"u{item}", mask, self._offset(access) * item, strides)
@@ -218,7 +218,7 @@ class Memory:
 
 
 def _last_uses(program: Program) -> tuple[dict[tuple[int, int], list[int]], Counter[int]]:
-    """The internal buffers that the instruction at (core, position) is the core's last to touch; how many cores do."""
+    """Return the internal buffers that the instruction at (core, position) is the core's last to touch; how many cores do."""
     internal = [buffer.kind == "internal" for buffer in program.buffers]
     ended: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     users: Counter[int] = Counter()

@@ -23,7 +23,7 @@ class Registers:
         self.random: dict[str, Any] = {}
 
     def accumulator(self, engine: str) -> np.ndarray:
-        """(128,) float32, zero at start."""
+        """Return (128,) float32, zero at start."""
         return self.accumulators.setdefault(engine, np.zeros(PARTITIONS, np.float32))
 
 
@@ -43,41 +43,41 @@ class Operands:
         raise ExecutionError(f"{self.instruction.op}: {what}")
 
     def has(self, name: str) -> bool:
-        """Whether an operand was given, as a tensor or as a number."""
+        """Return whether an operand was given, as a tensor or as a number."""
         return name in self.instruction.reads or self.attributes.get(name) is not None
 
     def access(self, name: str) -> Access:
-        """The access of a tensor operand, written or read. Raises ExecutionError when it is missing."""
+        """Return the access of a tensor operand, written or read. Raises ExecutionError when it is missing."""
         found = self.instruction.writes.get(name) or self.instruction.reads.get(name)
         if found is None:
             self.refuse(f"operand {name!r} is missing")
         return found
 
     def dtype(self, name: str) -> str:
-        """Canonical dtype of a tensor operand."""
+        """Return the canonical dtype of a tensor operand."""
         return self.access(name).dtype
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Elements along each dimension of a tensor operand; on chip, the first is the partition."""
+        """Return the elements along each dimension of a tensor operand; on chip, the first is the partition."""
         return self.access(name).shape
 
     def raw(self, name: str) -> np.ndarray:
-        """A read operand as it is stored; a view, not to be written to."""
+        """Return a read operand as it is stored; a view, not to be written to."""
         if name not in self.instruction.reads:
             self.refuse(f"operand {name!r} is missing")
         return self.memory.read(self.instruction.reads[name])
 
     def float32(self, name: str) -> np.ndarray:
-        """A read operand as float32 values; may be a view."""
+        """Return a read operand as float32 values; may be a view."""
         return to_float32(self.raw(name))
 
     def rows(self, name: str) -> np.ndarray:
-        """A read operand as float32, its free dimensions flattened: (partitions, elements)."""
+        """Return a read operand as float32, its free dimensions flattened: (partitions, elements)."""
         values = self.float32(name)
         return values.reshape(values.shape[0], -1)
 
     def per_partition(self, name: str, like: np.ndarray, default: float = 0.0) -> np.ndarray | np.float32:
-        """A scalar, or a vector of one float32 a partition, in a shape that broadcasts over the free dimensions."""
+        """Return a scalar, or a vector of one float32 a partition, in a shape that broadcasts over the free dimensions."""
         if name in self.instruction.reads:
             return column(self.float32(name), like)
         value = self.attributes.get(name)
@@ -105,7 +105,7 @@ class Operands:
 
 
 def column(vector: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """One value a partition, broadcast over the free dimensions of `like`; extra partitions are not read."""
+    """Return one value a partition, broadcast over the free dimensions of `like`; extra partitions are not read."""
     flat = vector.reshape(vector.shape[0], -1)
     if flat.shape[1] != 1:
         raise ExecutionError(f"an operand of shape {vector.shape} where one value a partition is expected")
@@ -115,7 +115,7 @@ def column(vector: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 def store_integers(values: np.ndarray, name: str) -> np.ndarray:
-    """Integer results as the elements of a dtype: floats are rounded once, integers keep their low bits."""
+    """Return integer results as the elements of a dtype: floats are rounded once, integers keep their low bits."""
     if name in INTEGERS:
         return values.astype(numpy_dtype(name))
     return from_float32(values.astype(np.float32), name)

@@ -27,7 +27,7 @@ Product = Callable[[np.ndarray, np.ndarray], Any]
 
 @contextlib.contextmanager
 def products() -> Iterator[Product]:
-    """A function for a @ b of two float32 matrices; use it inside the context only."""
+    """Yield a function for a @ b of two float32 matrices; use it inside the context only."""
     from threadpoolctl import threadpool_limits
 
     workers = _cpus()

@@ -172,7 +172,7 @@ def _missing(module: str, name: str) -> object:
 
 
 class _Made(Loader):
-    """Of modules that are in `sys.modules` already, complete."""
+    """Finds modules that are in `sys.modules` already, complete."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module itself."""

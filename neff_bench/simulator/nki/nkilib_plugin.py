@@ -220,7 +220,7 @@ class _Standalone(ModuleType):
     """`neuronxcc.nki_standalone`, the frontend of the releases up to 2.28, as their test/utils/kernel_tracer.py calls it."""
 
     class NKI_IR_VERSION(Enum):
-        """Of the dialect; there is one recorder for all."""
+        """The recorder of the dialect; there is one for all."""
 
         beta2 = "beta2"
 

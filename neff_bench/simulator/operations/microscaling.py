@@ -35,7 +35,7 @@ QUADRANT = 32
 SCALES = QUADRANT // BLOCK_PARTITIONS
 """Partitions of a quadrant that hold its scales."""
 BIAS, NOT_A_NUMBER = 127, 255
-"""Of the code of a scale."""
+"""The bias and the NaN of the code of a scale."""
 
 _SCALE_DTYPES = ("uint8", "float8_e8m0fnu")
 ROOM = 1

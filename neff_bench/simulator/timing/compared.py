@@ -26,7 +26,7 @@ _LOADS, _WRITE = OPCODES["LDWEIGHTS"], OPCODES["WRITE"]
 
 
 def uncompared(program: Program, schedule: Schedule) -> tuple[str, ...]:
-    """The names of the rows of the cost table that were never compared on the chip's generation and hold their engine, or the DMA engines, for more
+    """Return the names of the rows of the cost table that were never compared on the chip's generation and hold their engine, or the DMA engines, for more
     than a tenth of the total time, on the core where that is longest."""
     named: dict[str, None] = {}
     generation = schedule.chip.generation
@@ -43,7 +43,7 @@ def uncompared(program: Program, schedule: Schedule) -> tuple[str, ...]:
 
 
 def held_ns(program: Program, schedule: Schedule, number: int) -> dict[Row, float]:
-    """By row of the cost table: how long it holds its engine on core `number`; of a DMA, the DMA engines. LDWEIGHTS loads behind
+    """Return for each row of the cost table how long it holds its engine on core `number`; of a DMA, the DMA engines. LDWEIGHTS loads behind
     a product and counts for nothing."""
     return _by_row(program, schedule, number, _held(schedule.cores[number], schedule))
 
@@ -51,7 +51,7 @@ def held_ns(program: Program, schedule: Schedule, number: int) -> dict[Row, floa
 def _looked_at(
     core: CoreSchedule, schedule: Schedule, times: np.ndarray, only: Iterable[tuple[int, str]]
 ) -> np.ndarray:
-    """The times of opcodes and engines in `only` that take a tenth of the total; zero for others."""
+    """Return the times of opcodes and engines in `only` that take a tenth of the total; zero for others."""
     import numpy as np
 
     code = core.code
@@ -93,7 +93,7 @@ def _held(core: CoreSchedule, schedule: Schedule) -> np.ndarray:
 
 
 def _open(generation: int) -> set[tuple[int, str]]:
-    """Opcodes with a row that was never compared, and where they run."""
+    """Return the opcodes with a row that was never compared, and where they run."""
     found: set[tuple[int, str]] = set()
     for row in TABLES.get(generation, ()):
         if row.operation in OPERATIONS and not compared_with(generation, row):

@@ -30,7 +30,7 @@ _WAIT = OPCODES["EVENT_SEMAPHORE"]
 
 
 def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
-    """What marks a profile as simulated; the same in `summary` and `metadata`. Times in seconds."""
+    """Return what marks a profile as simulated; the same in `summary` and `metadata`. Times in seconds."""
     unknown = uncompared(program, schedule)
     found, chip = total_interval(program, schedule), schedule.chip
     total, between = schedule.total_ns, chip.execution_clock_ns
@@ -54,7 +54,7 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
 def summarise(
     program: Program, schedule: Schedule, timeline: Timeline, core_ids: Sequence[int] | None = None
 ) -> dict[str, Any]:
-    """The `summary` record: times in seconds, `_percent` as fractions, bytes and FLOPs as integers. The peaks of SBUF and
+    """Return the `summary` record: times in seconds, `_percent` as fractions, bytes and FLOPs as integers. The peaks of SBUF and
     PSUM (`simulator_*_peak_bytes`, ours) are bytes of one partition, of the core that uses more; `simulator_collective_sent_bytes`, ours too, what the rank sends to others.
     `core_ids`: the physical cores, whose sum is
     `nc_idx` as in real summaries."""
@@ -91,7 +91,7 @@ def summarise(
 
 
 def flops_and_bytes(program: Program, schedule: Schedule) -> dict[str, Any]:
-    """FLOPs, matmul instructions and bytes of the `summary` record: what does not depend on times."""
+    """Return FLOPs, matmul instructions and bytes of the `summary` record: what does not depend on times."""
     return _flops(program, schedule) | _bytes(program, schedule)
 
 
@@ -106,7 +106,7 @@ def _flops(program: Program, schedule: Schedule) -> dict[str, Any]:
 
 
 def _bytes(program: Program, schedule: Schedule) -> dict[str, Any]:
-    """HBM bytes are those of DMAs. SBUF and PSUM bytes add, for each instruction, the bytes of one partition."""
+    """Return the bytes by memory. HBM bytes are those of DMAs. SBUF and PSUM bytes add, for each instruction, the bytes of one partition."""
     codes = [core.code for core in schedule.cores]
     moved = {
         name: sum(code.transfers.total(name) for code in codes)
@@ -134,7 +134,7 @@ def _bytes(program: Program, schedule: Schedule) -> dict[str, Any]:
 
 
 def _engines(timeline: Timeline, moving: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
-    """Waits (EVENT_SEMAPHORE) count as instructions but not as time; active time is the union over the cores. `moving`: when DMA
+    """Return counts and times by engine. Waits (EVENT_SEMAPHORE) count as instructions but not as time; active time is the union over the cores. `moving`: when DMA
     engines are active, merged."""
     import numpy as np
 
@@ -169,7 +169,7 @@ class _Moved:
 
 
 def _moved(schedule: Schedule, timeline: Timeline) -> list[_Moved]:
-    """By index of `_DMA_KINDS`. A program may have many packets for each of its instructions, so they are never all in memory."""
+    """Return what each kind of DMA moved, by index of `_DMA_KINDS`. A program may have many packets for each of its instructions, so they are never all in memory."""
     import numpy as np
 
     found = [_Moved() for _ in _DMA_KINDS]
@@ -196,7 +196,7 @@ def _kind(transfer: Transfer) -> int:
 
 
 def _union(times: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """As disjoint intervals."""
+    """Return the union as disjoint intervals."""
     import numpy as np
 
     return merged(np.concatenate([start for start, _ in times]), np.concatenate([end for _, end in times]))
@@ -205,7 +205,7 @@ def _union(times: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, 
 def _dma(
     schedule: Schedule, timeline: Timeline, moved: Sequence[_Moved], moving: tuple[np.ndarray, np.ndarray]
 ) -> dict[str, Any]:
-    """DMAs by kind: instruction fetch and descriptors made at compile time are static, other DMAs of GpSimd software dynamic, all
+    """Return DMAs by kind: instruction fetch and descriptors made at compile time are static, other DMAs of GpSimd software dynamic, all
     others hardware dynamic."""
     active = int((moving[1] - moving[0]).sum()) * 1e-12
     summary: dict[str, Any] = {
@@ -228,7 +228,7 @@ def _dma(
 
 
 def _collectives(program: Program, schedule: Schedule) -> dict[str, Any]:
-    """Collectives of the rank, from their trigger to their end; nothing of a program without them. One that both cores share counts
+    """Return the collectives of the rank, from their trigger to their end; nothing of a program without them. One that both cores share counts
     once."""
     import numpy as np
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 EVIDENCE_FILE = Path(__file__).with_name("evidence.json")
 
 SHARE = 0.8
-"""Of the repositories' rows that lie in the range."""
+"""The share of the repositories' rows that lie in the range."""
 
 
 class Row(NamedTuple):
@@ -48,7 +48,7 @@ class Interval(NamedTuple):
 
 @cache
 def interval(known: bool) -> Interval:
-    """Of a row. known: whether AWS's compiler is known to make the program that was simulated."""
+    """Return the range of a row. known: whether AWS's compiler is known to make the program that was simulated."""
     rows = evidence()
     ratios = [row.ratio for row in rows]
     low, high = pooled(rows) if known else (min(ratios), max(ratios))
@@ -56,7 +56,7 @@ def interval(known: bool) -> Interval:
 
 
 def pooled(rows: Sequence[Row], share: float = SHARE) -> tuple[float, float]:
-    """Between which ratios this share of the repositories' rows lies, as far below their median as above it, as factors."""
+    """Return between which ratios this share of the repositories' rows lies, as far below their median as above it, as factors."""
     of_repository: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         of_repository[row.repository].append(math.log(row.ratio))
@@ -67,7 +67,7 @@ def pooled(rows: Sequence[Row], share: float = SHARE) -> tuple[float, float]:
 
 
 def _quantile(weighted: Sequence[tuple[float, float]], share: float) -> float:
-    """The least value that so much of the weight lies at or below."""
+    """Return the least value that so much of the weight lies at or below."""
     left = share * sum(weight for _, weight in weighted) - 1e-9
     for value, weight in sorted(weighted):
         left -= weight
@@ -78,5 +78,5 @@ def _quantile(weighted: Sequence[tuple[float, float]], share: float) -> float:
 
 @cache
 def evidence() -> tuple[Row, ...]:
-    """All that was measured, as it was at first sight."""
+    """Return all that was measured, as it was at first sight."""
     return tuple(Row(*row) for row in json.loads(EVIDENCE_FILE.read_bytes()))

@@ -18,7 +18,7 @@ _C_LAYOUT = re.compile(
 
 
 def meanings(paths: Iterable[Path]) -> list[str]:
-    """The digest of each file's meaning. Parsing costs half a second for a hundred files, so digests are remembered by
+    """Return the digest of each file's meaning. Parsing costs half a second for a hundred files, so digests are remembered by
     the bytes that they follow from, in the user's cache, as far as one can be written."""
     remembered = _remembered()
     texts = [path.read_bytes() for path in paths]
@@ -34,14 +34,14 @@ def meanings(paths: Iterable[Path]) -> list[str]:
 
 
 def meaning_of(text: bytes, suffix: str) -> str:
-    """The digest of what one file means: of its syntax tree in Python, of its text without comments in C."""
+    """Return the digest of what one file means: of its syntax tree in Python, of its text without comments in C."""
     if suffix == ".py":
         return hashlib.sha256(repr(_plain(ast.parse(text))).encode()).hexdigest()
     return hashlib.sha256(_C_LAYOUT.sub(lambda found: found[1] or b" ", text).strip()).hexdigest()
 
 
 def _plain(node: Any) -> Any:
-    """A syntax tree as lists, the same in every version of Python: fields without a value are left out, and so are
+    """Return a syntax tree as lists, the same in every version of Python: fields without a value are left out, and so are
     strings that stand alone, which are docstrings."""
     if isinstance(node, ast.AST):
         fields = [(name, _plain(getattr(node, name, None))) for name in node._fields if name != "kind"]

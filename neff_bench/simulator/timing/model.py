@@ -25,7 +25,7 @@ _NAME = re.compile(r"\w+")
 
 @cache
 def sources() -> tuple[Path, ...]:
-    """The files that decide a simulated time: what `_ROOTS` import, directly or not, in this package, and the
+    """Return the files that decide a simulated time: what `_ROOTS` import, directly or not, in this package, and the
     compiled core."""
     found: set[Path] = set()
     seen: set[str] = set()
@@ -50,7 +50,7 @@ def sources() -> tuple[Path, ...]:
 
 
 def _file_of(module: str) -> Path | None:
-    """The file of a module or package of this package; None for a name that is neither."""
+    """Return the file of a module or package of this package; None for a name that is neither."""
     package, _, name = module.rpartition(".")
     folder = PACKAGE.joinpath(*package.split("."))
     listed = _listed(folder)
@@ -61,23 +61,23 @@ def _file_of(module: str) -> Path | None:
 
 @cache
 def _listed(folder: Path) -> frozenset[str]:
-    """The names in a folder, empty where there is none. One listing costs less than asking for each file."""
+    """Return the names in a folder, empty where there is none. One listing costs less than asking for each file."""
     return frozenset(os.listdir(folder)) if folder.is_dir() else frozenset()
 
 
 @cache
 def fingerprint() -> str:
-    """8 hex digits over what the modules mean that decide a simulated time: a comment or a docstring changes nothing."""
+    """Return 8 hex digits over what the modules mean that decide a simulated time: a comment or a docstring changes nothing."""
     return hashlib.sha256("".join(meanings(sources())).encode()).hexdigest()[:8]
 
 
 def model_version() -> str:
-    """2.ab12cd34, and 2.ab12cd34.cal0f9e8d7c while a calibration is in force. Raises CalibrationError."""
+    """Return the version: 2.ab12cd34, and 2.ab12cd34.cal0f9e8d7c while a calibration is in force. Raises CalibrationError."""
     return _with(active())
 
 
 def model_name(target: str) -> str:
-    """trn2-2.ab12cd34: a trace of another model is not viewed with this one. A calibration counts for its own chip only.
+    """Return the identity of the model, such as trn2-2.ab12cd34: a trace of another model is not viewed with this one. A calibration counts for its own chip only.
 
     Raises CalibrationError.
     """

@@ -59,7 +59,7 @@ class Around:
     clears: _Clears
 
     def updates(self) -> Updates:
-        """Each EVENT_SEMAPHORE raises semaphore 2, at whose eighth value all engines have met; it begins anew then. Each engine
+        """Return the meeting of all engines: each EVENT_SEMAPHORE raises semaphore 2, at whose eighth value all engines have met; it begins anew then. Each engine
         clears its share of the others at the end."""
         import numpy as np
 
@@ -108,7 +108,7 @@ class _Fixed:
 
 
 def around(schedule: Schedule, number: int) -> Around:
-    """The runtime's instructions around the kernel on core `number`. An engine enters the postamble when the kernel has ended on
+    """Return the runtime's instructions around the kernel on core `number`. An engine enters the postamble when the kernel has ended on
     the core; from the end of its own work until then it is leaving."""
     import numpy as np
 
@@ -126,7 +126,7 @@ def around(schedule: Schedule, number: int) -> Around:
 
 @lru_cache(maxsize=64)
 def fetched(overheads: Overheads, core: int) -> Fetches:
-    """The packets of instruction fetch of one core."""
+    """Return the packets of instruction fetch of one core."""
     import numpy as np
 
     fetches = overheads.fetches[core]

@@ -86,7 +86,7 @@ def schedule(
     codes: Sequence[Code] | None = None,
     first_execution: bool = False,
 ) -> Schedule:
-    """Simulated times of a program. `chip`: constants other than the target's. `first_execution`: the one after loading, which
+    """Return the simulated times of a program. `chip`: constants other than the target's. `first_execution`: the one after loading, which
     waits for GpSimd's library. Raises SimulatorError when the cores wait for each other for ever."""
     chip = chip or chip_for(program.target)
     codes = tuple(codes) if codes is not None else assemble(program, chip)
@@ -94,7 +94,7 @@ def schedule(
 
 
 def overheads_of(codes: Sequence[Code], chip: Chip) -> Overheads:
-    """What the runtime does around the code of all cores."""
+    """Return what the runtime does around the code of all cores."""
     static = [of_core.column(lambda one: one.static, "bool") for of_core in (code.transfers for code in codes)]
     return chip.overheads.around(static=any(map(len, static)) and all(bool(column.all()) for column in static))
 
@@ -170,12 +170,12 @@ def schedule_code(
 
 
 def _moving(codes: Iterable[Code]) -> int:
-    """How many cores move data; 1 where none does."""
+    """Return how many cores move data; 1 where none does."""
     return sum(1 for code in codes if code.transfers) or 1
 
 
 def _partners(codes: Sequence[Code], first: np.ndarray) -> np.ndarray:
-    """For each instruction that both cores enter together: the number of the other core's; else -1."""
+    """Return for each instruction that both cores enter together the number of the other core's; else -1."""
     import numpy as np
 
     partners = np.full(int(first[-1]), -1, dtype=np.int32)

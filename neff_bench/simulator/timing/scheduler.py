@@ -47,7 +47,7 @@ class Scheduled(NamedTuple):
 
 
 def scheduled(chip: Chip, work: Any, transfers: Sequence[Transfers], sharers: int, window_start: float) -> Scheduled:
-    """Schedules every instruction. `work`: the loop's `Work`, but for `kind`, which has opcodes. `transfers`: of each core. `sharers`:
+    """Schedule every instruction. `work`: the loop's `Work`, but for `kind`, which has opcodes. `transfers`: of each core. `sharers`:
     cores that move data and share HBM. `window_start`: of the first throttle window, in ns."""
     import numpy as np
 
@@ -76,14 +76,14 @@ def scheduled(chip: Chip, work: Any, transfers: Sequence[Transfers], sharers: in
 
 
 def _columns(length: int, **dtypes: str) -> dict[str, np.ndarray]:
-    """Columns of zeros."""
+    """Return the columns of zeros."""
     import numpy as np
 
     return {name: np.zeros(length, dtype) for name, dtype in dtypes.items()}
 
 
 def _moves(chip: Chip, transfers: Sequence[Transfers], sharers: int) -> Any:
-    """The columns of the transfers, core by core."""
+    """Return the columns of the transfers, core by core."""
     import numpy as np
 
     def column(value: Callable[[Transfer], float], dtype: str = "float64") -> np.ndarray:
@@ -102,7 +102,7 @@ def _moves(chip: Chip, transfers: Sequence[Transfers], sharers: int) -> Any:
 
 
 def _held_up(transfer: Transfer, chip: Chip) -> float:
-    """How much of `dma_read_stall_ns` and `dma_read_spread` a transfer has: reads of HBM all of it, under `--disable-dge` a part. Those that
+    """Return how much of `dma_read_stall_ns` and `dma_read_spread` a transfer has: reads of HBM all of it, under `--disable-dge` a part. Those that
     the kernel itself makes static have none: the weights that token generation of nki-library's `mlp` loads are not held up. Those by element
     are: with them four of twelve `rmsnorm_tkg` take 1 to 7 % less than on hardware, without 20 to 27. The time of gathered rows has the stalls in
     it."""
@@ -127,7 +127,7 @@ def _rates(chip: Chip, sharers: int, window_start: float) -> Any:
 
 
 def _unknown(n: int, transfers: int, width: int) -> Any:
-    """Arrays for `n` instructions, none of them done."""
+    """Return arrays for `n` instructions, none of them done."""
     import numpy as np
 
     runs = transfers * width

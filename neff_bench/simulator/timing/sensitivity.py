@@ -11,7 +11,7 @@ from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.schedule import Schedule, schedule
 
 INSTRUCTIONS_MAX = 2000
-"""Of a program that is scheduled again for each constant without being asked to: some seconds."""
+"""The largest program that is scheduled again for each constant without being asked to: some seconds."""
 MORE_IS_BETTER = ("_bandwidth", "_ghz", "dma_engines")
 LESS_IS_BETTER = ("_ns", "_cycles", "_factor")
 """Ends of names. Other constants are sizes or limits, which have no better side."""
@@ -31,7 +31,7 @@ class Sensitivity(NamedTuple):
 
 
 def sensitivities(program: Program, timed: Schedule) -> list[Sensitivity]:
-    """By gain, the most first; only constants that gain something."""
+    """Return the constants that gain something, the most first."""
     total = timed.total_ns / 1e3
     found = [
         Sensitivity(name, "2x" if factor > 1 else "0.5x", schedule(program, changed).total_ns / 1e3)
@@ -41,7 +41,7 @@ def sensitivities(program: Program, timed: Schedule) -> list[Sensitivity]:
 
 
 def _changes(timed: Schedule) -> Iterator[tuple[str, float, Chip]]:
-    """The constants that can matter: those of an engine that has nothing to do cannot."""
+    """Yield the constants that can matter: those of an engine that has nothing to do cannot."""
     chip = timed.chip
     used = {ENGINES[engine] for core in timed.cores for engine in set(core.code.engine.tolist())}
     for name in chip.units:

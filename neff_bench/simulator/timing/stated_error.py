@@ -25,12 +25,12 @@ VARIABLE_COLLECTIVES = "how much its ranks send is known in the run alone; colle
 
 
 def total_interval(program: Program, schedule: Schedule) -> Interval:
-    """The 80 % range of the total time: a wide one where AWS's compiler makes another program than ours, or nothing like it was compared."""
+    """Return the 80 % range of the total time: a wide one where AWS's compiler makes another program than ours, or nothing like it was compared."""
     return interval(not not_comparable(program, schedule))
 
 
 def time_error(program: Program, schedule: Schedule, unknown: tuple[str, ...]) -> str:
-    """One line for every simulated profile: total time against hardware. `unknown`: operations that were never compared with it."""
+    """Return one line for every simulated profile: total time against hardware. `unknown`: operations that were never compared with it."""
     found, other = total_interval(program, schedule), not_comparable(program, schedule)
     ends = f"{_percent(found.low)} to {_percent(found.high)} % on hardware"
     rows = f"{found.rows} measured rows of {found.repositories} repositories"
@@ -45,7 +45,7 @@ def time_error(program: Program, schedule: Schedule, unknown: tuple[str, ...]) -
 
 
 def not_comparable(program: Program, schedule: Schedule) -> str:
-    """Why none of the rows behind the ranges is like this one: AWS's compiler makes another program, the constants are others, or
+    """Return why none of the rows behind the ranges is like this one: AWS's compiler makes another program, the constants are others, or
     ranks communicate. Empty where it is comparable."""
     calibration = calibration_of(program.target)
     if calibration is not None:

@@ -101,7 +101,7 @@ class CoreTimeline:
         return _rows(self.schedule, self.number, slice(0, len(self._core.code.transfers)), True, in_turn=True)
 
     def packets(self) -> Iterator[DmaRows]:
-        """All packets in no order, so many at a time that they stay in the processor's cache."""
+        """Yield all packets in no order, so many at a time that they stay in the processor's cache."""
         import numpy as np
 
         runs, count = self._core.runs, len(self._core.code.transfers)
@@ -111,7 +111,7 @@ class CoreTimeline:
             yield _rows(self.schedule, self.number, slice(start, stop), start == 0)
 
     def dma_queues(self) -> int:
-        """How many queues of DMA engines have packets. Each DMA has its semaphore's packet on every engine."""
+        """Return how many queues of DMA engines have packets. Each DMA has its semaphore's packet on every engine."""
         queues = set(self._core.code.transfers.column(lambda one: one.queue).tolist())
         used = {(queue, engine) for queue in queues for engine in range(self._core.runs.width)}
         fetches = fetched(self.schedule.overheads, self.number)
@@ -122,7 +122,7 @@ _BATCH = 1 << 16
 """Packets."""
 
 UPDATES_OF_A_DMA = 16
-"""Of its semaphore."""
+"""How often a DMA updates its semaphore."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Timeline:
 
 
 def timeline_of(schedule: Schedule) -> Timeline:
-    """The rows of a trace from a schedule: instructions, DMA packets and semaphores of each core."""
+    """Return the rows of a trace from a schedule: instructions, DMA packets and semaphores of each core."""
     cores = tuple(_core(schedule, c, core) for c, core in enumerate(schedule.cores))
     return Timeline(cores, max(core.end_ps for core in cores))
 
@@ -146,7 +146,7 @@ def _core(schedule: Schedule, number: int, core: CoreSchedule) -> CoreTimeline:
 
 
 def _instructions(core: CoreSchedule, runtime: Around) -> Instructions:
-    """On each engine: the runtime's before the kernel, the kernel's, the runtime's behind it."""
+    """Return the instructions of each engine: the runtime's before the kernel, the kernel's, the runtime's behind it."""
     import numpy as np
 
     before = slice(0, runtime.before)
@@ -176,7 +176,7 @@ def _instructions(core: CoreSchedule, runtime: Around) -> Instructions:
 
 
 def _rows(schedule: Schedule, number: int, part: slice, fetches_too: bool, in_turn: bool = False) -> DmaRows:
-    """The packets of each run of some transfers, and the semaphore packet of each DMA engine, which follows its last data packet of the
+    """Return the packets of each run of some transfers, and the semaphore packet of each DMA engine, which follows its last data packet of the
     transfer; before them the fetches. in_turn: by start."""
     import numpy as np
 
@@ -216,7 +216,7 @@ def _rows(schedule: Schedule, number: int, part: slice, fetches_too: bool, in_tu
 
 
 def _packet_bytes(transfers: Transfers, runs: Runs) -> np.ndarray:
-    """Of each packet, run after run. The last packet of a transfer carries what is left."""
+    """Return the bytes of each packet, run after run. The last packet of a transfer carries what is left."""
     import numpy as np
 
     packets = runs.count.reshape(len(transfers), runs.width).sum(1)
@@ -228,7 +228,7 @@ def _packet_bytes(transfers: Transfers, runs: Runs) -> np.ndarray:
 
 
 def _semaphores(core: CoreSchedule, runtime: Around) -> Semaphores:
-    """The kernel's: one update for each instruction that something waits for, 16 for each DMA that something waits for. And the
+    """Return the kernel's semaphore updates: one for each instruction that something waits for, 16 for each DMA that something waits for. And the
     runtime's."""
     import numpy as np
 
@@ -259,7 +259,7 @@ def _semaphores(core: CoreSchedule, runtime: Around) -> Semaphores:
 
 
 def _signals(code: Code) -> tuple[np.ndarray, np.ndarray]:
-    """The instructions that something waits for: those that are no DMA, and DMAs."""
+    """Return the instructions that something waits for: those that are no DMA, and DMAs."""
     import numpy as np
 
     waited = np.zeros(len(code), dtype=bool)

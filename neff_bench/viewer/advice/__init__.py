@@ -18,13 +18,13 @@ from neff_bench.viewer.advice.shapes import RULES as SHAPE_RULES
 from neff_bench.viewer.critical_path import PathStep
 
 GAIN_SHARE_MIN = 0.02
-"""Of the total time; what would save less is not said."""
+"""The least share of the total time that is worth saying."""
 
 RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (*DMA_RULES, *ENGINE_RULES, *SHAPE_RULES)
 
 
 def advise(timeline: Timeline, path: Sequence[PathStep] | None = None) -> tuple[Advice, ...]:
-    """The findings for a timeline, the largest gain first. `linked` ones are judged along their critical path (`path`, where it is known already)."""
+    """Return the findings for a timeline, the largest gain first. `linked` ones are judged along their critical path (`path`, where it is known already)."""
     facts = Facts(timeline, path)
     found = [advice for rule in RULES for advice in rule(facts)]
     found = [one for one in found if one.gain_us is None or one.gain_us >= GAIN_SHARE_MIN * facts.total_us]
@@ -32,7 +32,7 @@ def advise(timeline: Timeline, path: Sequence[PathStep] | None = None) -> tuple[
 
 
 def sensitivity(timeline: Timeline) -> tuple[Advice, ...]:
-    """For a simulated timeline: what each constant of the chip, better by a factor of two, would gain, the most first; empty elsewhere."""
+    """Return for a simulated timeline what each constant of the chip, better by a factor of two, would gain, the most first; empty elsewhere."""
     total = total_us(timeline)
     found = [
         Advice(f"{row.constant} {row.change}", f"{total:.1f} us become {row.total_time_us:.1f} us (simulated)",

@@ -119,7 +119,7 @@ def _spills(facts: Facts) -> Iterator[Advice]:
 
 
 def _loaded_again(facts: Facts) -> Iterator[Advice]:
-    """Reads of what there is to read at all, and of what the kernel itself wrote beyond its outputs. Each core has an SBUF of its own to load it into."""
+    """Return the reads of what there is to read at all, and of what the kernel itself wrote beyond its outputs. Each core has an SBUF of its own to load it into."""
     read, held = facts.number("hbm_read_bytes"), facts.number("inputs_and_weights_size_bytes")
     cores = len({kind.subgraph for kind in facts.kinds.values if kind.opcode not in SETUP})
     reloaded = facts.number("spill_reload_bytes") or 0.0
@@ -168,7 +168,7 @@ def _again(facts: Facts) -> dict[str, int]:
 
 
 def _packet_storm(facts: Facts) -> Iterator[Advice]:
-    """Only of measured profiles: the simulator's times do not suffer from it."""
+    """Yield advice on measured profiles only: the simulator's times do not suffer from it."""
     small = [
         packet.timestamp
         for packet in (() if facts.timeline.simulated else facts.timeline.dma)

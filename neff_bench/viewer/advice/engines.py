@@ -106,7 +106,7 @@ def _on_gpsimd(facts: Facts) -> Iterator[Advice]:
 
 
 def _handoffs(facts: Facts) -> Iterator[Advice]:
-    """Pipelined, the engines of the path take as long as the busiest of them."""
+    """Yield the advice to pipeline: the engines of the path take as long as the busiest of them."""
     steps = [step for step in facts.path if not facts.kind(step.index).opcode.startswith("DMA_")]
     changes = Counter(
         " and ".join(sorted((one.spent_on, other.spent_on)))
@@ -127,7 +127,7 @@ def _handoffs(facts: Facts) -> Iterator[Advice]:
 
 
 def _throttled(facts: Facts) -> Iterator[Advice]:
-    """Keys of AWS's summary: the part of the time in which a limit on the Tensor Engine was active, and the limit."""
+    """Yield what keys of AWS's summary say: the part of the time in which a limit on the Tensor Engine was active, and the limit."""
     for key in facts.timeline.summary:
         found = _THROTTLE.fullmatch(key)
         active = facts.number(key) or 0.0
@@ -144,7 +144,7 @@ def _throttled(facts: Facts) -> Iterator[Advice]:
 
 
 def _chains(facts: Facts) -> Iterator[Advice]:
-    """Elementwise instructions of which one reads only what the other wrote, which nobody else reads."""
+    """Yield advice on elementwise instructions of which one reads only what the other wrote, which nobody else reads."""
     after, before, kind = facts.links
     flows = np.unique(np.stack([before, after], 1)[(kind == FLOW) & (before >= 0)], axis=0)
     once = np.bincount(flows[:, 0], minlength=len(facts.rows)) == 1
@@ -176,7 +176,7 @@ def _joins(facts: Facts, before: int, after: int) -> bool:
 
 
 def _continues(facts: Facts, before: int, after: int) -> bool:
-    """Whether an instruction reads the whole result of another. What empties PSUM stays."""
+    """Return whether an instruction reads the whole result of another. What empties PSUM stays."""
     written = [one for one in facts.operands(before) if one.name == "dst"]
     read = [one for one in facts.operands(after) if one.name != "dst"]
     return (

@@ -37,7 +37,7 @@ class Advice:
 
 
 def total_us(timeline: Timeline) -> float:
-    """Of the execution; 0 where the file does not say."""
+    """The time of the execution; 0 where the file does not say."""
     total = timeline.summary.get("total_time")
     return float(total) * 1e6 if isinstance(total, (int, float)) else 0.0
 
@@ -161,7 +161,7 @@ class Facts:
         return after, IdIndex(self.rows).find(ids), kind
 
     def number(self, key: str) -> float | None:
-        """A counter of the summary."""
+        """Return a counter of the summary."""
         value = self.timeline.summary.get(key)
         return float(value) if isinstance(value, (int, float)) else None
 

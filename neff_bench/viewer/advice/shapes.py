@@ -40,7 +40,7 @@ def _small_products(facts: Facts) -> Iterator[Advice]:
 
 
 def _moving(operands: Sequence[Operand]) -> int:
-    """Columns of the moving tensor: of `moving` where the text names it, else of the source; 0 where it is not said."""
+    """Return the columns of the moving tensor: of `moving` where the text names it, else of the source; 0 where it is not said."""
     by_name = {operand.name: operand.free for operand in operands}
     return by_name.get("moving") or by_name.get("src") or 0
 
@@ -87,7 +87,7 @@ def _small_free_of(engine: str, facts: Facts, clock_ghz: float, fixed_ns: float)
 
 
 def _work(facts: Facts, *engines: str) -> list[int]:
-    """Rows of these engines whose operands are known."""
+    """Return the rows of these engines whose operands are known."""
     work = facts.indices(lambda row: row.subgroup in engines and row.opcode not in SETUP)
     return [index for index in work if facts.text(index)]
 
@@ -107,7 +107,7 @@ def _large_steps(facts: Facts) -> Iterator[Advice]:
 
 
 def _largest_step(operands: Sequence[Operand]) -> int:
-    """In bytes, between neighbours of a partition of SBUF."""
+    """Return the largest step in bytes between neighbours of a partition of SBUF."""
     return max((one.step_bytes or 0 for one in operands if one.memory == "sbuf" and one.free > 1), default=0)
 
 
@@ -128,7 +128,7 @@ def _wide_elements(facts: Facts) -> Iterator[Advice]:
 
 
 def _is_wide_in_sbuf(operands: Sequence[Operand]) -> bool:
-    """PSUM, which has no fast mode, would stay slow."""
+    """Leave out what is in PSUM: it has no fast mode and would stay slow."""
     return (
         bool(operands)
         and all(one.memory == "sbuf" for one in operands)

@@ -14,7 +14,7 @@ from neff_bench.viewer.sources import read_sources
 
 
 def page_of(timelines: Sequence[Timeline], roots: Sequence[Path]) -> bytes:
-    """The page of timelines, a case for each. `roots`: directories with the source files that they name."""
+    """Return the page of timelines, a case for each. `roots`: directories with the source files that they name."""
     return document("neff-bench view", (case_of(timeline, roots) for timeline in timelines))
 
 
@@ -31,7 +31,7 @@ def case_of(timeline: Timeline, roots: Sequence[Path]) -> Case:
 
 
 def notes_of(timeline: Timeline) -> tuple[str, ...]:
-    """What must be said above a timeline: what it is of, and what is missing."""
+    """Return what must be said above a timeline: what it is of, and what is missing."""
     said = list(timeline.notes)
     if timeline.simulated:
         summary = timeline.summary
@@ -46,7 +46,7 @@ def notes_of(timeline: Timeline) -> tuple[str, ...]:
 
 
 def texts_of(timeline: Timeline, roots: Sequence[Path]) -> Mapping[str, str]:
-    """The text of the source files that the events and their call stacks name, as far as it lies below `roots`."""
+    """Return the text of the source files that the events and their call stacks name, as far as it lies below `roots`."""
     stacks: set[tuple[str, ...]] = set()
     for table in (timeline.instructions, timeline.dma):
         fields = ("nki_source_location", "nki_call_stack")

@@ -19,7 +19,7 @@ Times = Mapping[str, float]
 
 
 def by_track(events: Events, letters: Sequence[str]) -> str:
-    """Busy time of each engine and queue on all sides."""
+    """Return the busy time of each engine and queue on all sides."""
     found: dict[str, dict[str, float]] = {}
     for one in track_totals(events):
         found.setdefault(one.title.removeprefix(f"{one.letter} "), {})[one.letter] = one.busy_ns
@@ -27,7 +27,7 @@ def by_track(events: Events, letters: Sequence[str]) -> str:
 
 
 def by_line(events: Events, sides: Sequence[Side]) -> str:
-    """Time of each source line on all sides, the largest difference first. A click finds the events of a line on all sides."""
+    """Return the time of each source line on all sides, the largest difference first. A click finds the events of a line on all sides."""
     letters = [side.letter for side in sides]
     times = {one.line: one.with_calls_ns for letter in letters for one in line_totals(events, (), letter)}
     if not times:
@@ -41,7 +41,7 @@ def by_line(events: Events, sides: Sequence[Side]) -> str:
 
 
 def by_counter(sides: Sequence[Side]) -> str:
-    """The numbers of the summaries that differ."""
+    """Return the numbers of the summaries that differ."""
     summaries = [side.timeline.summary for side in sides]
     rows = []
     for key in sorted({key for summary in summaries for key in summary}):
@@ -57,7 +57,7 @@ def by_counter(sides: Sequence[Side]) -> str:
 
 
 def aligned_lines(events: Events, sides: Sequence[Side]) -> list[list[int]]:
-    """The lines of all sides that are the same line: of files of one name, with the same text for the same time in it. Where the text is not known, lines of the
+    """Return the lines of all sides that are the same line: of files of one name, with the same text for the same time in it. Where the text is not known, lines of the
     same number."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for side in sides:
@@ -74,7 +74,7 @@ def aligned_lines(events: Events, sides: Sequence[Side]) -> list[list[int]]:
 
 
 def _counted(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Each line with how often it stood there before."""
+    """Yield each line with how often it stood there before."""
     seen: Counter[str] = Counter()
     for line in lines:
         text = line.strip()
@@ -83,7 +83,7 @@ def _counted(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def _table(head: str, rows: Sequence[tuple[str, Times, str]], letters: Sequence[str]) -> str:
-    """Rows of (name, times by side, lines that a click on it finds)."""
+    """Return the rows of (name, times by side, lines that a click on it finds)."""
     first, *others = letters
 
     def largest(times: Times) -> float:

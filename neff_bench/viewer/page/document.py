@@ -53,7 +53,7 @@ class Case:
 
     @cached_property
     def events(self) -> Events:
-        """Of all sides, as columns."""
+        """The events of all sides, as columns."""
         return events_of(self.sides)
 
     @cached_property
@@ -81,7 +81,7 @@ def document(
     rooflines: Sequence[tuple[Roofline, Sequence[Point]]] = (),
     live: str = "",
 ) -> bytes:
-    """The page. `rows`: the table above the cases; `links`: for each of its lines the case that it opens; `rooflines`: of the rows. `live`: a script of the
+    """Return the page. `rows`: the table above the cases; `links`: for each of its lines the case that it opens; `rooflines`: of the rows. `live`: a script of the
     server that the page may ask for more. Of `cases` one at a time is kept."""
     heads: list[dict[str, Any]] = []
     bodies: list[str] = []
@@ -123,7 +123,7 @@ def document(
 
 
 def part_of(number: int, case: Case) -> Part:
-    """What stands in a page for its case of this number. As JSON it is what `neffBench.replace` takes."""
+    """Return what stands in a page for its case of this number. As JSON it is what `neffBench.replace` takes."""
     events, steps = case.events, case.steps
     totals = [one for side in case.sides for one in line_totals(events, steps, side.letter)]
     packed = pack(events)
@@ -146,7 +146,7 @@ def _rooflines(rooflines: Sequence[tuple[Roofline, Sequence[Point]]], simulated:
 def _head(
     case: Case, events: Events, steps: Sequence[PathStep], totals: Sequence[LineTotal], columns: Sequence[Any]
 ) -> dict[str, Any]:
-    """What the scripts need of a case beside its columns."""
+    """Return what the scripts need of a case beside its columns."""
     files: dict[tuple[str, str], int] = {}
     places = [
         (files.setdefault((letter, place.file), len(files)), place.number) if (place := place_of(line)) else None
@@ -186,7 +186,7 @@ def _head(
 
 
 def _usage(case: Case) -> Iterator[dict[str, Any]]:
-    """The use of each memory over time, as (ns, fraction) one after the other."""
+    """Yield the use of each memory over time, as (ns, fraction) one after the other."""
     for side in case.sides:
         found: dict[tuple[str, str], list[float]] = {}
         for row in sorted(side.timeline.usage, key=lambda row: row.timestamp):
@@ -239,7 +239,7 @@ def _panels(case: Case, events: Events, steps: Sequence[PathStep], totals: Seque
 
 
 def _scripted(simulated: bool) -> Iterator[str]:
-    """What the scripts fill."""
+    """Return what the scripts fill."""
     yield panel("Source", '<div class="sources"></div>', simulated, "heat")
     yield panel("Events", '<div class="events"></div>', simulated, "list")
 
@@ -271,5 +271,5 @@ def _own(name: str) -> str:
 
 
 def _script_safe(data: bytes) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end the script element it stands in."""
     return data.decode().replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -32,7 +32,7 @@ class Packed(NamedTuple):
 
 
 def pack(events: Events) -> Packed:
-    """The columns of `events` for decode.js."""
+    """Return the columns of `events` for decode.js."""
     described, planes = [], []
     for name, values, difference in _columns(events):
         kind = _kind(values)
@@ -44,7 +44,7 @@ def pack(events: Events) -> Packed:
 
 
 def _columns(events: Events) -> Iterator[tuple[str, Any, str]]:
-    """Name, values, and how to get the column from them: `row` adds up from the first event of each row, `self` counts back from
+    """Yield name, values, and how to get the column from them: `row` adds up from the first event of each row, `self` counts back from
     the event that the value belongs to, empty is as it is."""
     gaps = np.diff(events.start, prepend=0.0)
     firsts = np.array([first for track in events.tracks for first, _ in track.rows], np.int64)

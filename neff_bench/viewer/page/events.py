@@ -116,7 +116,7 @@ class _Numbered(dict[Key, int]):
 
 
 def events_of(sides: Sequence[Side]) -> Events:
-    """The events of one timeline, or of several whose tracks stand over each other."""
+    """Return the events of one timeline, or of several whose tracks stand over each other."""
     names: _Numbered[str] = _Numbered()
     details: _Numbered[str] = _Numbered()
     stacks: _Numbered[tuple[tuple[str, str], ...]] = _Numbered({(): 0})
@@ -226,12 +226,12 @@ def _stack(row: Any) -> tuple[str, ...]:
 
 
 def engine_of(row: InstructionRow) -> str:
-    """The track of an instruction."""
+    """Return the track of an instruction."""
     return "TensorMatrix" if row.subgroup == "Tensor" and row.opcode == "MATMUL" else row.subgroup or "(no engine)"
 
 
 def queue_of(row: DmaRow) -> str:
-    """The track of a packet: the name of its queue, else number and kind."""
+    """Return the track of a packet: the name of its queue, else number and kind."""
     return row.queue_name or " ".join(filter(None, (row.subgroup.split("-")[0], row.queue_type))) or "DMA"
 
 
@@ -252,7 +252,7 @@ def _moved_by(row: DmaRow) -> str:
 def _placed(
     matrix: Any, tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]]
 ) -> tuple[Any, tuple[Track, ...]]:
-    """The order of the events, and the tracks from top to bottom."""
+    """Return the order of the events, and the tracks from top to bottom."""
     parts: list[Any] = []
     found: list[Track] = []
     by_track = np.argsort(matrix[:, 0], kind="stable")
@@ -272,7 +272,7 @@ def _placed(
 
 
 def _levels(start: Any, duration: Any) -> Any:
-    """For each event, by start, the first row on which it overlaps nothing."""
+    """Return for each event, by start, the first row on which it overlaps nothing."""
     end = start + duration
     levels = np.zeros(len(start), np.int64)
     if not (start[1:] < np.maximum.accumulate(end)[:-1]).any():
@@ -320,7 +320,7 @@ def _edges(timeline: Timeline, first: int) -> tuple[Any, ...]:
 
 
 def _linked(edges: Sequence[tuple[Any, ...]], place: Any) -> tuple[Any, Any, Any]:
-    """Predecessors by event. `place`: where each event stands in the order of the tracks."""
+    """Return the predecessors by event. `place`: where each event stands in the order of the tracks."""
     event, before, reason = (np.concatenate(column) for column in zip(*edges)) if edges else (np.zeros(0, int),) * 3
     event, before = place[event], place[before]
     order = np.lexsort((before, event))

@@ -14,29 +14,29 @@ BADGE = '<span class="badge" title="No device ran: the times are those of a mode
 
 
 def text(value: object) -> str:
-    """What is shown of a value: no markup, on one line."""
+    """Return what is shown of a value: no markup, on one line."""
     return escape(plain(str(value)))
 
 
 def heading(level: int, title: str, simulated: bool) -> str:
-    """A heading, marked where what stands under it is simulated."""
+    """Return a heading, marked where what stands under it is simulated."""
     return f"<h{level}>{text(title)}{' ' + BADGE if simulated else ''}</h{level}>"
 
 
 def panel(title: str, body: str, simulated: bool, name: str) -> str:
-    """A part of a case's view. `name`: its class."""
+    """Return a part of a case's view. `name`: its class."""
     return f'<section class="panel {name}">{heading(3, title, simulated)}{body}</section>'
 
 
 def us(ns: float) -> str:
-    """A time for people, in microseconds."""
+    """Return a time for people, in microseconds."""
     return f"{ns / NS_PER_US:.3f}"
 
 
 def table(
     heads: Sequence[str], lines: Iterable[Sequence[str]], right: Sequence[bool] = (), links: Sequence[str] = ()
 ) -> str:
-    """Cells of text. `right`: for each column, whether it holds numbers. `links`: for each line the source lines that a click on it finds."""
+    """Return cells of text. `right`: for each column, whether it holds numbers. `links`: for each line the source lines that a click on it finds."""
     marks = [' class="n"' if column else "" for column in right] or [""] * len(heads)
     head = "".join(
         f"{f'<th{mark} scope=col>{text(name)}</th>' if name else '<td></td>'}" for name, mark in zip(heads, marks)
@@ -52,7 +52,7 @@ def table(
 
 
 def grid(shown: Grid, links: Sequence[int | None] = ()) -> str:
-    """A table of rows that can be sorted and filtered. `links`: for each line the case that it opens."""
+    """Return a table of rows that can be sorted and filtered. `links`: for each line the case that it opens."""
     shown = shown if links else shown.shown()
     marks = [' class="n"' if column.right else "" for column in shown.columns]
     head = "".join(

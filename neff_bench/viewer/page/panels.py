@@ -13,20 +13,20 @@ from neff_bench.viewer.page.plots import bar
 from neff_bench.viewer.page.totals import LineTotal, engine_shares, path_totals, total_ns, track_totals
 
 LINES_MAX = 400
-"""Of a table of source lines."""
+"""The most lines of a table of source lines."""
 FIRST = 3
 """Pieces of advice on the first screen."""
 
 
 def percent(part: float, whole: float) -> str:
-    """A share for people."""
+    """Return a share for people."""
     return f"{100 * part / whole:.1f} %" if whole else ""
 
 
 def glance(
     sides: Sequence[Side], events: Events, steps: Sequence[PathStep], found: Sequence[Advice], simulated: bool
 ) -> str:
-    """What is seen first: how long it takes, what bounds it, what to do, and how busy the engines are."""
+    """Return what is seen first: how long it takes, what bounds it, what to do, and how busy the engines are."""
     totals = "".join(
         f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for side in sides for name, value in _facts(side, sides[0])
     )
@@ -56,7 +56,7 @@ def _facts(side: Side, first: Side) -> Iterable[tuple[str, str]]:
 
 
 def _bound(side: Side, events: Events, steps: Sequence[PathStep]) -> str:
-    """What most of the critical path is spent on; without a path, the busiest engine."""
+    """Return what most of the critical path is spent on; without a path, the busiest engine."""
     if steps:
         times = path_totals(steps)
         name = next(iter(times))
@@ -74,7 +74,7 @@ def _gain(one: Advice) -> str:
 
 
 def _busy(side: Side, events: Events) -> dict[str, float]:
-    """The part of the time in which each engine works: the profiler's figure, which the row has too, else what the events add up to."""
+    """Return the part of the time in which each engine works: the profiler's figure, which the row has too, else what the events add up to."""
     found = engine_shares(events, side.letter)
     for family in found:
         key = "dma_active_time_percent" if family == "dma" else f"{family}_engine_active_time_percent"
@@ -93,7 +93,7 @@ def _bars(side: Side, events: Events) -> str:
 
 
 def shares(events: Events) -> str:
-    """How long each engine and each queue is busy."""
+    """Return how long each engine and each queue is busy."""
     total = total_ns(events)
     lines = []
     for one in track_totals(events):
@@ -113,7 +113,7 @@ def shares(events: Events) -> str:
 
 
 def path(steps: Sequence[PathStep]) -> str:
-    """What the critical path is spent on."""
+    """Return what the critical path is spent on."""
     if not steps:
         return "<p>Not known: the file does not say which instruction waits for which.</p>"
     times = path_totals(steps)
@@ -123,7 +123,7 @@ def path(steps: Sequence[PathStep]) -> str:
 
 
 def lines(events: Events, totals: Sequence[LineTotal], has_path: bool) -> str:
-    """Source lines by time. `has_path`: whether a critical path is known."""
+    """Return the source lines by time. `has_path`: whether a critical path is known."""
     if not totals:
         return (
             "<p>The profile names no source lines. NKI kernels: set NKI_DEBUG_INFO=True before compiling; "
@@ -145,7 +145,7 @@ def lines(events: Events, totals: Sequence[LineTotal], has_path: bool) -> str:
 
 
 def advice(found: Sequence[Advice]) -> str:
-    """Findings, the largest gain first."""
+    """Return the findings, the largest gain first."""
     if not found:
         return "<p>No rule found anything that would save 2 % of the time.</p>"
     rows = [(one.title, one.evidence, "" if one.gain_us is None else f"{one.gain_us:.2f}", one.metric) for one in found]
@@ -153,12 +153,12 @@ def advice(found: Sequence[Advice]) -> str:
 
 
 def constants(found: Sequence[Advice]) -> str:
-    """What a better chip would gain: where the model says that the time goes."""
+    """Return what a better chip would gain: where the model says that the time goes."""
     rows = [(one.title, one.evidence, "" if one.gain_us is None else f"{one.gain_us:.2f}") for one in found]
     return table(("constant", "total", "gain us"), rows, (False, False, True))
 
 
 def figures(summary: Mapping[str, object]) -> str:
-    """The keys of the profiler's summary."""
+    """Return the keys of the profiler's summary."""
     rows = [(key, str(value)) for key, value in sorted(summary.items()) if not isinstance(value, (list, dict))]
     return f"<details><summary>{len(rows)} figures of the summary</summary>{table(('key', 'value'), rows)}</details>"

@@ -28,7 +28,7 @@ class _Scale:
 
 
 def roofline_svg(roofs: Roofline, points: Sequence[Point]) -> str:
-    """The roofs and the profiles under them; an empty mark is a simulated one."""
+    """Return the roofs and the profiles under them; an empty mark is a simulated one."""
     points = [point for point in points if point.can_be_drawn]
     peak, ridge = max(roofs.peaks.values()), max(roofs.peaks.values()) / min(roofs.bandwidths.values())
     xs = [ridge / 256, ridge * 8, *(point.intensity for point in points)]
@@ -87,6 +87,6 @@ def _decades(span: tuple[float, float]) -> Iterable[float]:
 
 
 def bar(share: float, family: str) -> str:
-    """A share of the total as a bar in the colour of its engine, for a cell of a table."""
+    """Return a share of the total as a bar in the colour of its engine, for a cell of a table."""
     percent = 100 * min(1.0, max(0.0, share))
     return f'<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect width="{percent:.2f}" height="10" style="fill:var(--{family})"/></svg>'

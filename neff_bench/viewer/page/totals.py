@@ -36,7 +36,7 @@ class LineTotal(NamedTuple):
 
 
 def track_totals(events: Events) -> list[TrackTotal]:
-    """For each track but the semaphores', from top to bottom."""
+    """Return the total of each track but the semaphores', from top to bottom."""
     waits = np.array([name in WAITS for name in events.names], bool)
     found = []
     for track in events.tracks:
@@ -52,7 +52,7 @@ def track_totals(events: Events) -> list[TrackTotal]:
 
 
 def engine_shares(events: Events, letter: str) -> dict[str, float]:
-    """The part of the time of one side in which each family of tracks works, the mean over its cores."""
+    """Return the part of the time of one side in which each family of tracks works, the mean over its cores."""
     waits = np.array([name in WAITS for name in events.names], bool)
     tracks = [track for track in events.tracks if track.letter == letter and track.family != "wait"]
     whole = max((float(events.end[track.span].max()) for track in tracks), default=0.0)
@@ -68,12 +68,12 @@ def engine_shares(events: Events, letter: str) -> dict[str, float]:
 
 
 def total_ns(events: Events) -> float:
-    """The end of the last event."""
+    """Return the end of the last event."""
     return float(events.end.max()) if len(events) else 0.0
 
 
 def line_totals(events: Events, path: Sequence[PathStep], letter: str | None = None) -> list[LineTotal]:
-    """For each source line that an event names, the longest on the path, then the longest, first. `letter`: of one side alone."""
+    """Return the total of each source line that an event names, the longest on the path, then the longest, first. `letter`: of one side alone."""
     counts, times, on_path = (np.zeros(len(events.stacks)) for _ in range(3))
     for track in events.tracks:
         if track.kind != "semaphore" and letter in (None, track.letter):
@@ -92,7 +92,7 @@ def line_totals(events: Events, path: Sequence[PathStep], letter: str | None = N
 
 
 def path_totals(path: Sequence[PathStep]) -> dict[str, float]:
-    """What the critical path is spent on, in ns, the longest first."""
+    """Return what the critical path is spent on, in ns, the longest first."""
     times: defaultdict[str, float] = defaultdict(float)
     for step in path:
         times[step.spent_on] += step.end_ns - step.begin_ns

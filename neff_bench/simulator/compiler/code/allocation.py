@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def allocate(buffers: Buffers, lives: Lives, chip: Chip) -> np.ndarray:
-    """Byte address in each partition, by buffer, of what one core uses and the kernel did not place; -1 for all others."""
+    """Return the byte address in each partition, by buffer, of what one core uses and the kernel did not place; -1 for all others."""
     import numpy as np
 
     found = np.full(len(buffers.memory), -1, np.int64)
@@ -64,5 +64,5 @@ def allocate(buffers: Buffers, lives: Lives, chip: Chip) -> np.ndarray:
 
 
 def open_sbuf_bytes(chip: Chip) -> int:
-    """Of each partition, for what the kernel did not place: the compiler keeps the rest (AWS docs, nki.language.tile_size)"""
+    """Return the bytes of each partition for what the kernel did not place: the compiler keeps the rest (AWS docs, nki.language.tile_size)"""
     return chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes

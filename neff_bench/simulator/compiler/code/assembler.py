@@ -73,7 +73,7 @@ _DTYPES = {
 
 
 def dtype_of(column: str) -> str:
-    """The dtype of a column of `Code`: int64 where it counts."""
+    """Return the dtype of a column of `Code`: int64 where it counts."""
     return next((dtype for dtype, names in _DTYPES.items() if column in names), "int64")
 
 
@@ -85,7 +85,7 @@ _Step = tuple[Any, ...]
 
 
 def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
-    """Machine code of each core. `chip`: constants to use instead of the target's own. Raises SimulatorError."""
+    """Return the machine code of each core. `chip`: constants to use instead of the target's own. Raises SimulatorError."""
     chip = chip or chip_for(program.target)
     # Nothing here is cyclic, and looking for cycles among a million new tuples costs a third of the time.
     collecting = gc.isenabled()
@@ -112,7 +112,7 @@ class _Kinds(NamedTuple):
 
 
 def _codes(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step], chip: Chip) -> Iterator[Code]:
-    """The code of each core: one pass after the other."""
+    """Yield the code of each core: one pass after the other."""
     import numpy as np
 
     buffers, settles = table.buffers, settling(table.kinds)
@@ -153,11 +153,11 @@ def _transfers(lowered: Sequence[Lowered], moved: np.ndarray) -> Transfers:
 
 
 _SEMAPHORES = 16
-"""Of a queue."""
+"""The semaphores of a queue."""
 
 
 def _with_turns(code: Code) -> Code:
-    """The instructions of one core, where a DMA whose descriptors --disable-dge made also waits for the sixteenth before it of its
+    """Return the instructions of one core, where a DMA whose descriptors --disable-dge made also waits for the sixteenth before it of its
     engine: a queue has sixteen semaphores, which its DMAs take in turn (docs/model.md, "Queues")."""
     import numpy as np
 

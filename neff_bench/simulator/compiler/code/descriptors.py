@@ -13,7 +13,7 @@ _OF_ONE_DMA = frozenset({"dma_copy", "dma_transpose"})
 
 
 def made_at_compile_time(program: Program) -> Program:
-    """The program as `--disable-dge` compiles it. A DMA whose address is known at run time only keeps its own descriptors."""
+    """Return the program as `--disable-dge` compiles it. A DMA whose address is known at run time only keeps its own descriptors."""
     return msgspec.structs.replace(
         program, cores=tuple(tuple(_static(step, program) for step in core) for core in program.cores)
     )

@@ -46,7 +46,7 @@ class Operations(NamedTuple):
     steps: tuple[tuple[int, int], ...]
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The fields of the kinds: times in float64, all else in int64."""
+        """Return the fields of the kinds: times in float64, all else in int64."""
         import numpy as np
 
         fields = np.array(self.kinds, np.float64).reshape(-1, len(Operation._fields)).T.copy()
@@ -81,13 +81,13 @@ def operations_of(lowered: Sequence[Lowered], chip: Chip, sharers: int, numbered
 
 
 def _moving_ns(transfer: Transfer, chip: Chip, sharers: int) -> float:
-    """Time on all DMA engines of the core, or on its share of HBM."""
+    """Return the time on all DMA engines of the core, or on its share of HBM."""
     engines = transfer.packets * packet_ns(transfer, chip) / chip.dma_engines
     return max(engines, chip.hbm_ns(transfer.hbm_read, transfer.hbm_write, sharers))
 
 
 def lowered_kinds(program: Program, chip: Chip) -> tuple[Lowered, ...]:
-    """What each kind of instruction in the program's table becomes. The program keeps it: it is asked when it is assembled and when its
+    """Return what each kind of instruction in the program's table becomes. The program keeps it: it is asked when it is assembled and when its
     profile is summed up."""
     kept = vars(program).get("lowered")
     if kept is None or kept[0] is not chip:
@@ -98,7 +98,7 @@ def lowered_kinds(program: Program, chip: Chip) -> tuple[Lowered, ...]:
 
 
 def lowering(program: Program, chip: Chip) -> Callable[[Instruction], Lowered]:
-    """`lower`, once for all operations of the same kind and shapes."""
+    """Lower, once for all operations of the same kind and shapes."""
     buffers = program.buffers
     places = [(buffer.memory, buffer.kind in ("input", "output")) for buffer in buffers]
 
@@ -127,7 +127,7 @@ def lowering(program: Program, chip: Chip) -> Callable[[Instruction], Lowered]:
 
 
 def lower(instruction: Instruction, program: Program, chip: Chip) -> Lowered:
-    """The machine instructions of one operation. Raises CompileError for one that is not declared."""
+    """Return the machine instructions of one operation. Raises CompileError for one that is not declared."""
     declared = OPERATIONS.get(instruction.op)
     if declared is None:
         raise CompileError(f"operation {instruction.op!r} is not modelled", program.sources[instruction.source])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def issue_order(operations: Operations, kind: np.ndarray, edges: Edges, chip: Chip) -> np.ndarray:
-    """A permutation of the instructions of one core, in int64, that keeps every dependency. `kind`: of each instruction.
+    """Return a permutation of the instructions of one core, in int64, that keeps every dependency. `kind`: of each instruction.
 
     Meetings of the two cores keep their order. Times are estimates: PE at full clock, DMAs one after the other.
     """

@@ -77,7 +77,7 @@ def fixed_steps(chip: Chip, from_hlo: bool, keeps_weights: bool, names: Sequence
 
 
 def place(columns: Columns, edges: Edges, order: np.ndarray, operations: Operations, fixed: Fixed) -> np.ndarray:
-    """The machine instructions of a core, in the order of issue: the number of the step, the instruction of the program, how many
+    """Return the machine instructions of a core, in the order of issue: the number of the step, the instruction of the program, how many
     transfers and meetings came before or -1 where it is none, and the machine instruction that it waits for or -1; in (n, 5) of
     int32."""
     import numpy as np

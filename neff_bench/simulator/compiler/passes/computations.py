@@ -17,7 +17,7 @@ _CONSTANT = frozenset({"memset", "iota"})
 
 
 def repeats_a_computation(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> bool:
-    """Whether an engine makes of the same values what it made before, as the same part of a tile.
+    """Return whether an engine makes of the same values what it made before, as the same part of a tile.
 
     Values are numbered: two tiles hold the same value where the same operation wrote the whole of both from the same values.
     """
@@ -45,7 +45,7 @@ def repeats_a_computation(buffers: Sequence[Buffer], instructions: Sequence[Inst
 
 
 def _adds(step: Instruction) -> bool:
-    """Whether a product may add to what its tile holds."""
+    """Return whether a product may add to what its tile holds."""
     return step.op == "nc_matmul" and step.attributes.get("accumulate") is not False
 
 

@@ -20,7 +20,7 @@ class Contraction:
                 self.after[earlier].add(index)
 
     def held_up_by(self, index: int) -> set[int]:
-        """The instructions of higher numbers that it waits for, directly or not."""
+        """Return the instructions of higher numbers that it waits for, directly or not."""
         return _reached([index], self.before, above=index) - {index}
 
     def merge(self, members: Sequence[int]) -> bool:
@@ -54,7 +54,7 @@ class Contraction:
             here[member] = set()
 
     def order(self, rank: Sequence[int] | None = None) -> list[int] | None:
-        """The instructions that are left, each behind those that it waits for and as early as its rank says, which is its number where
+        """Return the instructions that are left, each behind those that it waits for and as early as its rank says, which is its number where
         it is not given; None for a circle."""
         rank = range(len(self.before)) if rank is None else rank
         missing = [len(waits) for waits in self.before]
@@ -73,7 +73,7 @@ class Contraction:
 
 
 def _reached(starts: Collection[int], ways: Sequence[Collection[int]], above: int = -1) -> set[int]:
-    """These instructions and all of higher numbers than `above` that `ways` leads to from them."""
+    """Return these instructions and all of higher numbers than `above` that `ways` leads to from them."""
     found = set(starts)
     waiting = list(found)
     while waiting:

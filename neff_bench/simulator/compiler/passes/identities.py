@@ -17,7 +17,7 @@ from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Instruction
 
 
 def with_identities(program: Program, cores: Sequence[Sequence[Instruction]], known: bool) -> Program:
-    """The program that runs: these instructions behind the loads of their identity matrices, on a PE that keeps its weights.
+    """Return the program that runs: these instructions behind the loads of their identity matrices, on a PE that keeps its weights.
 
     `known`: whether AWS's compiler is known to make the same program.
     """
@@ -31,7 +31,7 @@ def with_identities(program: Program, cores: Sequence[Sequence[Instruction]], kn
 def _identities(
     program: Program, cores: Sequence[Sequence[Instruction]]
 ) -> tuple[tuple[Buffer, ...], list[list[Instruction]]]:
-    """The program's buffers with those of identity matrices, and for each core the loads of what its transposes need."""
+    """Return the program's buffers with those of identity matrices, and for each core the loads of what its transposes need."""
     import numpy as np
 
     buffers, loads = list(program.buffers), []

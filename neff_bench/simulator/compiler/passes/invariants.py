@@ -26,7 +26,7 @@ _REPEATABLE = frozenset({
 
 
 def without_repeated_work(program: Program, core: int, instructions: Sequence[Instruction]) -> list[Instruction]:
-    """The core's instructions without those that only write tiles which are as they were one round before: their readers read these."""
+    """Return the core's instructions without those that only write tiles which are as they were one round before: their readers read these."""
     uses = uses_of(instructions)
     tile_of = _repeats(program, core, instructions, uses)
     if not tile_of:
@@ -44,7 +44,7 @@ def _of_psum(program: Program, uses: Uses) -> list[int]:
 
 
 def _repeats(program: Program, core: int, instructions: Sequence[Instruction], uses: Uses) -> dict[int, int]:
-    """By tile of SBUF that holds what a tile of the round before holds: the latter.
+    """Return for each tile of SBUF that holds what a tile of the round before holds the latter.
 
     A tile is known by what wrote all of it, line, operations and patterns, and by the operands. One in PSUM is known too, but not kept
     from round to round.
@@ -85,14 +85,14 @@ def _repeats(program: Program, core: int, instructions: Sequence[Instruction], u
 
 
 def _known(buffer: int, own: int, value: dict[int, int], changed: dict[int, int]) -> object:
-    """What tells whether an operand is what another one was: the number of its value, or the tensor and when it was changed last."""
+    """Return what tells whether an operand is what another one was: the number of its value, or the tensor and when it was changed last."""
     if buffer == own:
         return "own"
     return value[buffer] if buffer in value else (buffer, changed.get(buffer, -1))
 
 
 def _follows(step: Instruction) -> bool:
-    """Whether the result of an instruction follows from its operands and attributes."""
+    """Return whether the result of an instruction follows from its operands and attributes."""
     if step.op not in _REPEATABLE or any(key.startswith("reduce") for key in step.attributes):
         return False
     if any(access.dynamic for access in (*step.reads.values(), *step.writes.values())):
@@ -101,7 +101,7 @@ def _follows(step: Instruction) -> bool:
 
 
 def _fixed(program: Program, core: int, instructions: Sequence[Instruction]) -> set[int]:
-    """Tensors that are not tiles of this core alone which the compiler may place."""
+    """Return Tensors that are not tiles of this core alone which the compiler may place."""
     mine = {
         tile for step in instructions for memory in ("sbuf", "psum") for tile in tiles_of(program.buffers, step, memory)
     }

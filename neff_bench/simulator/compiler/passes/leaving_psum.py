@@ -22,7 +22,7 @@ from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 
 def within_psum(program: Program) -> Program | None:
-    """The program with tiles that leave PSUM where there is no room for them. None where the operands of one instruction do not fit."""
+    """Return the program with tiles that leave PSUM where there is no room for them. None where the operands of one instruction do not fit."""
     buffers, cores = list(program.buffers), []
     for core in range(len(program.cores)):
         tiles = _Tiles(program, core, buffers)
@@ -93,7 +93,7 @@ class _Tiles:
         return True
 
     def _come(self, tile: int, step: Instruction) -> None:
-        """A tile that is new, or that comes back into a buffer of its own."""
+        """Add a tile that is new, or that comes back into a buffer of its own."""
         copy = self.left.pop(tile, None)
         self.here[tile] = tile if copy is None else self._another(tile, "psum")
         if copy is not None and not _overwrites(self.buffers, step, tile):
@@ -113,7 +113,7 @@ class _Tiles:
 
 
 def _counted_by_the_pe(instructions: Sequence[Instruction]) -> set[int]:
-    """Tiles whose products do not say whether they add: the PE knows by what it wrote itself."""
+    """Return tiles whose products do not say whether they add: the PE knows by what it wrote itself."""
     return {
         to.buffer
         for step in instructions
@@ -123,7 +123,7 @@ def _counted_by_the_pe(instructions: Sequence[Instruction]) -> set[int]:
 
 
 def _overwrites(buffers: Sequence[Buffer], step: Instruction, tile: int) -> bool:
-    """Whether an instruction leaves nothing of what a tile held."""
+    """Return whether an instruction leaves nothing of what a tile held."""
     if step.attributes.get("accumulate") or any(read.buffer == tile for read in step.reads.values()):
         return False
     return any(to.buffer == tile and fills(buffers, to) for to in step.writes.values())

@@ -32,7 +32,7 @@ _Held = tuple[object, ...]
 
 
 def without_repeated_loads(program: Program, core: int) -> tuple[list[Instruction], bool]:
-    """The core's instructions without the loads that are repeated, and whether there were any."""
+    """Return the core's instructions without the loads that are repeated, and whether there were any."""
     first: dict[_Held, int] = {}
     tile_of = {tile: first.setdefault(held, tile) for tile, held in _held(program, core).items()}
     tile_of = {tile: before for tile, before in tile_of.items() if tile != before}
@@ -40,7 +40,7 @@ def without_repeated_loads(program: Program, core: int) -> tuple[list[Instructio
 
 
 def without_loads_in_place(program: Program, most_kept_bytes: int = SMALL_BYTES) -> Program:
-    """The program without the loads of what still lies in SBUF; as it was where its tiles would have no room then. most_kept_bytes: loads of
+    """Return the program without the loads of what still lies in SBUF; as it was where its tiles would have no room then. most_kept_bytes: loads of
     that much or less stay."""
     room_bytes = open_sbuf_bytes(chip_for(program.target))
     left_out = [_in_place(program, core, room_bytes, most_kept_bytes) for core in range(len(program.cores))]
@@ -54,7 +54,7 @@ def without_loads_in_place(program: Program, most_kept_bytes: int = SMALL_BYTES)
 
 
 def _in_place(program: Program, core: int, room_bytes: int, most_kept_bytes: int) -> dict[int, int]:
-    """By tile whose load is left out: the tile that still holds the same. From its place to the end of those behind it there are at most
+    """Return for each tile whose load is left out the tile that still holds the same. From its place to the end of those behind it there are at most
     as many bytes of a partition as SBUF has; one whose load was left out counts as placed anew."""
     if not _loads_twice(program.buffers, program.cores[core]):
         return {}
@@ -77,7 +77,7 @@ def _in_place(program: Program, core: int, room_bytes: int, most_kept_bytes: int
 
 
 def _by_first_use(instructions: Sequence[Instruction]) -> dict[int, None]:
-    """The buffers of a core in the order in which they are used first."""
+    """Return the buffers of a core in the order in which they are used first."""
     found: dict[int, None] = {}
     for step in instructions:
         for operands in (step.reads, step.writes):
@@ -89,13 +89,13 @@ def _by_first_use(instructions: Sequence[Instruction]) -> dict[int, None]:
 
 
 def _loads_twice(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> bool:
-    """Whether a core loads any elements more than once: a quick answer for the many programs that do not."""
+    """Return whether a core loads any elements more than once: a quick answer for the many programs that do not."""
     loads = [load for step in instructions if step.op == "dma_copy" and (load := load_of(buffers, step))]
     return len({(source.buffer, source.offset, source.pattern) for source, _ in loads}) < len(loads)
 
 
 def _without(instructions: Sequence[Instruction], tile_of: Mapping[int, int]) -> list[Instruction]:
-    """The instructions without those that write the tiles of `tile_of`, whose readers read the other tile."""
+    """Return the instructions without those that write the tiles of `tile_of`, whose readers read the other tile."""
     known: dict[tuple[object, ...], Access] = {}
     return [
         renamed(step, tile_of, known)
@@ -105,7 +105,7 @@ def _without(instructions: Sequence[Instruction], tile_of: Mapping[int, int]) ->
 
 
 def _held(program: Program, core: int) -> dict[int, _Held]:
-    """By tile that one load fills and nothing else writes, in program order: what it holds."""
+    """Return for each tile that one load fills and nothing else writes, in program order, what it holds."""
     instructions = program.cores[core]
     elsewhere = {to.buffer for other, steps in enumerate(program.cores) if other != core for to in _written(steps)}
     writers = Counter(to.buffer for to in _written(instructions))
@@ -128,7 +128,7 @@ def _written(instructions: Sequence[Instruction]) -> list[Access]:
 
 
 def load_of(buffers: Sequence[Buffer], step: Instruction) -> tuple[Access, Access] | None:
-    """Source and destination of a plain load from HBM to a tile that the compiler places; None for any other instruction."""
+    """Return the source and the destination of a plain load from HBM to a tile that the compiler places; None for any other instruction."""
     if step.op != "dma_copy" or step.attributes:
         return None
     source, tile = step.reads["src"], step.writes["dst"]
@@ -139,7 +139,7 @@ def load_of(buffers: Sequence[Buffer], step: Instruction) -> tuple[Access, Acces
 
 
 def fills(buffers: Sequence[Buffer], to: Access) -> bool:
-    """Whether a view is the whole of its tile, whatever dimensions the view cuts a row into."""
+    """Return whether a view is the whole of its tile, whatever dimensions the view cuts a row into."""
     buffer = buffers[to.buffer]
     if to.offset or to.dtype != buffer.dtype:
         return False
@@ -147,7 +147,7 @@ def fills(buffers: Sequence[Buffer], to: Access) -> bool:
 
 
 def _goes_through_rows(to: Access, buffer: Buffer) -> bool:
-    """Whether a view goes through whole rows of its tile from the first element to the last."""
+    """Return whether a view goes through whole rows of its tile from the first element to the last."""
     behind = 1
     for step, size in reversed(to.pattern[1:]):
         if size > 1 and step != behind:
@@ -159,7 +159,7 @@ def _goes_through_rows(to: Access, buffer: Buffer) -> bool:
 def renamed(
     step: Instruction, tile_of: Mapping[int, int], known: dict[tuple[object, ...], Access] | None = None
 ) -> Instruction:
-    """The instruction with the buffers of `tile_of` in the places of others. known: views that were made for other instructions; equal
+    """Return the instruction with the buffers of `tile_of` in the places of others. known: views that were made for other instructions; equal
     ones are one object."""
     known = {} if known is None else known
     reads, writes = _operands(step.reads, tile_of, known), _operands(step.writes, tile_of, known)
@@ -171,7 +171,7 @@ def renamed(
 def _operands(
     operands: dict[str, Access], tile_of: Mapping[int, int], known: dict[tuple[object, ...], Access]
 ) -> dict[str, Access]:
-    """The same object where nothing of it is renamed."""
+    """Return the same object where nothing of it is renamed."""
     for access in operands.values():
         if access.buffer in tile_of or access.dynamic:
             return {name: _renamed(access, tile_of, known) for name, access in operands.items()}

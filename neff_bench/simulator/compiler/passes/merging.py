@@ -24,9 +24,9 @@ from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, P
 
 BANK_BYTES = 2048
 ELEMENTS_MAX = 512
-"""Of one partition of a merged operand."""
+"""The most bytes, and the most elements, of one partition of a merged operand."""
 TILES_MAX = 8
-"""Of a merged instruction of an engine."""
+"""The most tiles of a merged instruction of an engine."""
 DMA_BYTES_MAX = 512 * 1024
 MERGED = frozenset({
     "tensor_copy", "tensor_reduce", "reciprocal", "activation", "tensor_scalar", "tensor_tensor", "dma_copy",
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 def merged_tiles(
     program: Program, instructions: Sequence[Instruction], operations: frozenset[str] = MERGED
 ) -> tuple[tuple[Buffer, ...], list[Instruction]]:
-    """The buffers and the instructions of one core afterwards; every result stays what it was. `operations`: those that are merged."""
+    """Return the buffers and the instructions of one core afterwards; every result stays what it was. `operations`: those that are merged."""
     steps = list(instructions)
     graph = Contraction(table_and_edges(program, steps)[1].waits())
     buffers = list(program.buffers)
@@ -76,7 +76,7 @@ def merged_tiles(
 
 
 def _alike(buffers: Sequence[Buffer], steps: Sequence[Instruction], operations: frozenset[str]) -> list[list[int]]:
-    """Instructions of one line that do the same to views of the same form, in program order; two of them are within the limits."""
+    """Return instructions of one line that do the same to views of the same form, in program order; two of them are within the limits."""
 
     def form(name: str, access: Access) -> tuple[object, ...]:
         memory = buffers[access.buffer].memory
@@ -95,14 +95,14 @@ def _alike(buffers: Sequence[Buffer], steps: Sequence[Instruction], operations: 
 
 
 def _most(accesses: Sequence[tuple[str, Access]], op: str) -> int:
-    """How many instructions with these operands one may replace."""
+    """Return how many instructions with these operands one may replace."""
     if op == "dma_copy":
         return DMA_BYTES_MAX // max(access.elements * SIZE_BYTES[access.dtype] for _, access in accesses)
     return ELEMENTS_MAX // max(access.columns for _, access in accesses)
 
 
 def _runs(steps: Sequence[Instruction], members: Sequence[int]) -> list[list[int]]:
-    """The members in pieces whose operands go on by one stride, or have a tile of their own each."""
+    """Return the members in pieces whose operands go on by one stride, or have a tile of their own each."""
     runs: list[list[int]] = []
     tiles: dict[str, set[int]] = {}
     for index in members:
@@ -140,13 +140,13 @@ def _operand(step: Instruction, name: str) -> Access:
 
 
 def _stride(steps: Sequence[Instruction], run: Sequence[int], name: str) -> int | None:
-    """Elements from an operand of the first to that of the second; None for two buffers."""
+    """Return the elements from an operand of the first to that of the second; None for two buffers."""
     one, other = (_operand(steps[at], name) for at in run[:2])
     return other.offset - one.offset if one.buffer == other.buffer else None
 
 
 def _tiles_at_once(buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[int], uses: Uses) -> int:
-    """How many of a run become one instruction; 1 for none."""
+    """Return how many of a run become one instruction; 1 for none."""
     first = steps[run[0]]
     accesses = (*first.reads.items(), *first.writes.items())
     most = _most(accesses, first.op)
@@ -171,7 +171,7 @@ def _tiles_at_once(buffers: Sequence[Buffer], steps: Sequence[Instruction], run:
 def _families(
     buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[int], uses: Uses, places: dict[int, Place]
 ) -> list[tuple[int, ...]] | None:
-    """The tiles that have to lie side by side and do not yet; None where they cannot."""
+    """Return the tiles that have to lie side by side and do not yet; None where they cannot."""
     found = []
     for name in (*steps[run[0]].reads, *steps[run[0]].writes):
         tiles = tuple(_operand(steps[at], name).buffer for at in run)
@@ -195,7 +195,7 @@ def _families(
 
 
 def _within_rows(buffer: Buffer, steps: Sequence[Instruction], run: Sequence[int], name: str) -> bool:
-    """Whether the views of a run lie in the same partitions: one stride cannot go from one to the next."""
+    """Return whether the views of a run lie in the same partitions: one stride cannot go from one to the next."""
     if buffer.memory == "hbm":
         return True
     first, last = _operand(steps[run[0]], name), _operand(steps[run[-1]], name)
@@ -218,7 +218,7 @@ def _lay_side_by_side(buffers: list[Buffer], places: dict[int, Place], tiles: Se
 
 
 def _one(buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[int]) -> Instruction:
-    """The instruction that does what the run did. Tiles of their own count as lying one row apart until they are placed."""
+    """Return the instruction that does what the run did. Tiles of their own count as lying one row apart until they are placed."""
     first = steps[run[0]]
     views = {}
     for name in (*first.reads, *first.writes):
@@ -244,7 +244,7 @@ def _one(buffers: Sequence[Buffer], steps: Sequence[Instruction], run: Sequence[
 
 
 def _placed(step: Instruction, buffers: Sequence[Buffer], places: dict[int, Place]) -> Instruction:
-    """The instruction with its operands where their tiles lie now."""
+    """Return the instruction with its operands where their tiles lie now."""
     accesses = (*step.reads.values(), *step.writes.values())
     indices = [part.index for access in accesses for part in access.dynamic]
     if not any(access.buffer in places for access in (*accesses, *indices)):
@@ -255,7 +255,7 @@ def _placed(step: Instruction, buffers: Sequence[Buffer], places: dict[int, Plac
 
 
 def _moved(access: Access, buffers: Sequence[Buffer], places: dict[int, Place]) -> Access:
-    """On chip the first pair of a pattern walks the partitions, the others stay within a row. What a view takes its addresses from moves too."""
+    """Move a view. On chip the first pair of a pattern walks the partitions, the others stay within a row. What a view takes its addresses from moves too."""
     if access.dynamic:
         parts = tuple(Dynamic(part.step, _moved(part.index, buffers, places)) for part in access.dynamic)
         access = msgspec.structs.replace(access, dynamic=parts)

@@ -23,7 +23,7 @@ from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 
 
 def with_new_tiles(program: Program) -> Program:
-    """The program with a tile for each life of one; every result stays what it was."""
+    """Return the program with a tile for each life of one; every result stays what it was."""
     buffers, cores = list(program.buffers), []
     for number, instructions in enumerate(program.cores):
         others = [steps for other, steps in enumerate(program.cores) if other != number]
@@ -35,7 +35,7 @@ def with_new_tiles(program: Program) -> Program:
 def _with_new_tiles(
     buffers: list[Buffer], instructions: Sequence[Instruction], elsewhere: Collection[int]
 ) -> list[Instruction]:
-    """The instructions of one core; adds to `buffers`."""
+    """Return the instructions of one core; adds to `buffers`."""
     uses = uses_of(instructions)
     steps = list(instructions)
     for tile, writers in uses.writers.items():
@@ -55,7 +55,7 @@ def _with_new_tiles(
 
 
 def _starts(buffer: Buffer, tile: int, steps: Sequence[Instruction], uses: Uses) -> list[int]:
-    """The instructions with which a new life of a tile begins, but for the first: since the life before it has been read, and what is
+    """Return the instructions with which a new life of a tile begins, but for the first: since the life before it has been read, and what is
     written until the next reading fills the tile."""
     starts: list[int] = []
     first, written, was_read = -1, set[Access](), False
@@ -73,7 +73,7 @@ def _starts(buffer: Buffer, tile: int, steps: Sequence[Instruction], uses: Uses)
 
 
 def _fill(buffer: Buffer, views: Collection[Access]) -> bool:
-    """Whether these views, which leave nothing out of the rectangles around them, are the whole of a tile."""
+    """Return whether these views, which leave nothing out of the rectangles around them, are the whole of a tile."""
     boxes = [box_of(view, buffer) for view in views]
     areas = [(box.r1 - box.r0) * (box.c1 - box.c0) for box in boxes]
     dense = all(area == view.elements * SIZE_BYTES[view.dtype] for area, view in zip(areas, views, strict=True))

@@ -35,7 +35,7 @@ _WIDE_INTEGERS = frozenset({"int32", "uint32"})
 
 
 def shared_copies(program: Program, instructions: Sequence[Instruction]) -> list[Instruction]:
-    """Each copy that names no engine on Scalar, or on Vector where that would start it sooner, when all else goes by the order of issue."""
+    """Return each copy that names no engine on Scalar, or on Vector where that would start it sooner, when all else goes by the order of issue."""
     if not any(is_open_copy(step) for step in instructions):
         return list(instructions)
     chip = chip_for(program.target)
@@ -61,7 +61,7 @@ def shared_copies(program: Program, instructions: Sequence[Instruction]) -> list
 
 
 def _estimated_ns(step: Instruction, lower: Callable[[Instruction], Lowered], chip: Chip) -> tuple[float, float]:
-    """How long an instruction holds its engine, and when its result is there, as the compiler seems to estimate it."""
+    """Return how long an instruction holds its engine, and when its result is there, as the compiler seems to estimate it."""
     if step.engine == "tensor":
         columns = sum(access.columns for access in step.reads.values())
         if step.op == "nc_transpose":
@@ -74,12 +74,12 @@ def _estimated_ns(step: Instruction, lower: Callable[[Instruction], Lowered], ch
 
 
 def _moving_ns(transfer: Transfer, chip: Chip) -> float:
-    """From the first packet of a DMA that has all engines to itself to the instruction that waits for it."""
+    """Return the time from the first packet of a DMA that has all engines to itself to the instruction that waits for it."""
     return transfer.packets * packet_ns(transfer, chip) / chip.dma_engines + chip.dma_wait_ns
 
 
 def is_open_copy(step: Instruction) -> bool:
-    """Whether it is a copy that the compiler may put on Vector or on Scalar: no engine is named, and Scalar takes its values as they are."""
+    """Return whether it is a copy that the compiler may put on Vector or on Scalar: no engine is named, and Scalar takes its values as they are."""
     if step.op != "tensor_copy" or step.engine != "vector" or "engine" in step.attributes:
         return False
     return not any(access.dtype in _WIDE_INTEGERS for access in (*step.reads.values(), *step.writes.values()))

@@ -40,7 +40,7 @@ class Fitted(NamedTuple):
 def fitted(
     program: Program, core: int, instructions: Sequence[Instruction], room_bytes: int, spills: bool
 ) -> Fitted | None:
-    """The instructions with tiles that leave and come back, so that at most `room_bytes` of each partition are in use.
+    """Return the instructions with tiles that leave and come back, so that at most `room_bytes` of each partition are in use.
 
     Without `spills`, only tiles leave that can be loaded again. None where the operands of one instruction do not fit.
     """
@@ -52,7 +52,7 @@ def fitted(
 
 
 def moved_to_their_use(program: Program, instructions: Sequence[Instruction]) -> list[Instruction]:
-    """Each load right before the first instruction that waits for it, each store right behind the last that it waits for."""
+    """Return each load right before the first instruction that waits for it, each store right behind the last that it waits for."""
     waits = table_and_edges(program, instructions)[1].waits()
     key = [(index, 1) for index in range(len(instructions))]
     moves = [_moves(program.buffers, step) for step in instructions]
@@ -69,7 +69,7 @@ def moved_to_their_use(program: Program, instructions: Sequence[Instruction]) ->
 
 
 def _moves(buffers: Sequence[Buffer], step: Instruction) -> str:
-    """ "load" and "store" for DMAs between HBM and SBUF, "" for all else."""
+    """Return "load" and "store" for DMAs between HBM and SBUF, "" for all else."""
     if not step.op.startswith("dma_"):
         return ""
     read = {buffers[access.buffer].memory for access in step.reads.values()}
@@ -162,7 +162,7 @@ class _Tiles:
             heappush(self.farthest, (-self.uses[tile][0], tile))
 
     def _is_in_hbm(self, tile: int) -> bool:
-        """Whether the tile's contents are in HBM until its next use."""
+        """Return whether the tile's contents are in HBM until its next use."""
         return tile in self.copies and all(self._is_unchanged(part, self.uses[tile][0]) for part in self.copies[tile])
 
     def _is_unchanged(self, part: _Part, until: int) -> bool:
@@ -209,7 +209,7 @@ class _Tiles:
         return self.buffers[tile].shape, self.buffers[tile].dtype
 
     def _come(self, tile: int) -> None:
-        """A tile that is new, or that comes back into a buffer of its own."""
+        """Add a tile that is new, or that comes back into a buffer of its own."""
         self.here[tile] = tile
         if tile not in self.copies:
             return
@@ -230,7 +230,7 @@ def _size_bytes(view: Access) -> int:
 def needed_last(
     farthest: list[tuple[int, int]], here: Container[int], uses: Mapping[int, Sequence[int]], used: Container[int]
 ) -> int | None:
-    """The tile that may leave and is needed again last; None where none may.
+    """Return the tile that may leave and is needed again last; None where none may.
 
     farthest: a heap of (minus the next use, tile), some of them out of date; what is looked at is taken out. here: the tiles in memory.
     uses: where each is used from now on. used: the tiles of the instruction that needs room, which stay.
@@ -243,14 +243,14 @@ def needed_last(
 
 
 def tiles_of(buffers: Sequence[Buffer], step: Instruction, memory: str) -> tuple[int, ...]:
-    """The buffers in SBUF or PSUM that an instruction uses, each once."""
+    """Return the buffers in SBUF or PSUM that an instruction uses, each once."""
     accesses = [*step.reads.values(), *step.writes.values()]
     accesses += [part.index for access in accesses for part in access.dynamic]
     return tuple(dict.fromkeys(access.buffer for access in accesses if buffers[access.buffer].memory == memory))
 
 
 def rows_at_once(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> int:
-    """The most bytes of a partition that tiles take which the compiler places, if none lies beside another in other partitions."""
+    """Return the most bytes of a partition that tiles take which the compiler places, if none lies beside another in other partitions."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for index, step in enumerate(instructions):
@@ -272,7 +272,7 @@ def rows_at_once(buffers: Sequence[Buffer], instructions: Sequence[Instruction])
 
 
 def staying(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> set[int]:
-    """Tiles that the kernel placed, and those with addresses of run time."""
+    """Return tiles that the kernel placed, and those with addresses of run time."""
     found = {index for index, buffer in enumerate(buffers) if buffer.address is not None}
     for step in instructions:
         for access in (*step.reads.values(), *step.writes.values()):
@@ -282,7 +282,7 @@ def staying(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> s
 
 
 def whole_or_parts(buffer: Buffer, written: tuple[Access, ...]) -> tuple[Access, ...]:
-    """The whole tile where all of it was written, else each view that was."""
+    """Return the whole tile where all of it was written, else each view that was."""
     rows, row = buffer.shape[0], prod(buffer.shape[1:])
     covered = _cover(rows * row, buffer.dtype, tuple((view.offset, view.pattern, view.dtype) for view in written))
     return (Access(0, 0, ((row, rows), (1, row)), buffer.dtype),) if covered else written
@@ -290,7 +290,7 @@ def whole_or_parts(buffer: Buffer, written: tuple[Access, ...]) -> tuple[Access,
 
 @lru_cache(maxsize=1024)
 def _cover(elements: int, dtype: str, views: tuple[tuple[int, tuple[tuple[int, int], ...], str], ...]) -> bool:
-    """Whether views, as (offset, pattern, dtype), cover all elements of a tile."""
+    """Return whether views, as (offset, pattern, dtype), cover all elements of a tile."""
     import numpy as np
 
     item = SIZE_BYTES[dtype]

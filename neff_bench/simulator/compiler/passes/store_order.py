@@ -23,7 +23,7 @@ from neff_bench.simulator.program import ENGINES, Buffer, Instruction, Program
 
 
 def with_stores_in_turn(program: Program) -> Program:
-    """The program with its stores at the end, in the order that the compiler gives them; as it was where that is the order of their data."""
+    """Return the program with its stores at the end, in the order that the compiler gives them; as it was where that is the order of their data."""
     cores = tuple(tuple(_core(program, steps)) for steps in program.cores)
     return program if cores == program.cores else msgspec.structs.replace(program, cores=cores)
 
@@ -50,20 +50,20 @@ def _core(program: Program, steps: Sequence[Instruction]) -> Sequence[Instructio
 
 
 def _stores(buffers: Sequence[Buffer], step: Instruction) -> bool:
-    """Whether it is a DMA from SBUF to HBM."""
+    """Return whether it is a DMA from SBUF to HBM."""
     if step.op != "dma_copy":
         return False
     return buffers[step.writes["dst"].buffer].memory == "hbm" and buffers[step.reads["src"].buffer].memory == "sbuf"
 
 
 def _has_room(buffers: Sequence[Buffer], steps: Sequence[Instruction], chip: Chip) -> bool:
-    """Whether all tiles of SBUF have a place of their own."""
+    """Return whether all tiles of SBUF have a place of their own."""
     tiles = {access.buffer for step in steps for access in (*step.reads.values(), *step.writes.values())}
     return sum(buffers[tile].row_bytes for tile in tiles if buffers[tile].memory == "sbuf") <= open_sbuf_bytes(chip)
 
 
 def _are_last(waits: Sequence[Sequence[int]], stores: Sequence[int]) -> bool:
-    """Whether nothing waits for a store."""
+    """Return whether nothing waits for a store."""
     some = set(stores)
     return not any(some.intersection(befores) for befores in waits)
 
@@ -71,7 +71,7 @@ def _are_last(waits: Sequence[Sequence[int]], stores: Sequence[int]) -> bool:
 def _ready_ns(
     operations: Sequence[Operation], waits: Sequence[Sequence[int]], stores: Sequence[int], chip: Chip
 ) -> tuple[dict[int, float], float]:
-    """When the data of each store is there, and when all is loaded, if the DMA engines are one."""
+    """Return when the data of each store is there, and when all is loaded, if the DMA engines are one."""
     some = set(stores)
     dma_ns = 0.0
     free_ns = [0.0] * len(ENGINES)
@@ -92,7 +92,7 @@ def _ready_ns(
 
 
 def _in_turn(ready_ns: dict[int, float], now_ns: float, moving_ns: dict[int, float]) -> list[int]:
-    """The stores, from when all is loaded: of those whose data is there the latest first."""
+    """Return the stores, from when all is loaded: of those whose data is there the latest first."""
     waiting = [(ready, at) for at, ready in ready_ns.items()]
     heapify(waiting)
     there: list[tuple[float, int]] = []

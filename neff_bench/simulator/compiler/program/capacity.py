@@ -42,7 +42,7 @@ class Peak:
 
 
 def memory_peak(program: Program) -> tuple[Peak, ...]:
-    """The peaks of SBUF and PSUM, for each core in order. The program keeps them: it is checked when it is recorded, and its
+    """Return the peaks of SBUF and PSUM, for each core in order. The program keeps them: it is checked when it is recorded, and its
     summary asks for the same."""
     kept = vars(program)
     if "peaks" not in kept:
@@ -59,7 +59,7 @@ def _peaks(program: Program) -> tuple[Peak, ...]:
 
 
 def _of_core(program: Program, core: int) -> list[Peak]:
-    """Sweeps the lives in order of their first instruction. At an overflow, it stops at the first one."""
+    """Sweep the lives in order of their first instruction. At an overflow, it stops at the first one."""
     import numpy as np
 
     table = table_of(program)
@@ -93,7 +93,7 @@ def _peak_at(
 
 
 def check_capacity(program: Program) -> tuple[Peak, ...]:
-    """`memory_peak`; raises CapacityError naming the allocation with which a memory overflows."""
+    """Return the peaks as `memory_peak` does; raises CapacityError naming the allocation with which a memory overflows."""
     peaks = memory_peak(program)
     for peak in peaks:
         if peak.used_bytes > peak.capacity_bytes and peak.buffer is not None:
@@ -108,25 +108,25 @@ def check_capacity(program: Program) -> tuple[Peak, ...]:
 
 
 def capacity_bytes(target: str, memory: Memory) -> int:
-    """Bytes of one partition."""
+    """Return the bytes of one partition."""
     chip = chip_for(target)
     return chip.psum_partition_bytes if memory == "psum" else chip.sbuf_usable_bytes
 
 
 def share_bytes(buffer: Buffer) -> int:
-    """Its bytes over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
+    """Return its bytes over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
     quadrants = -(-buffer.shape[0] // _QUADRANT)
     return buffer.row_bytes * quadrants * _QUADRANT // PARTITIONS
 
 
 def span(buffer: Buffer) -> tuple[int, int]:
-    """First byte and the one after the last, in each partition, of a buffer that the kernel placed."""
+    """Return the first byte and the one after the last, in each partition, of a buffer that the kernel placed."""
     start = buffer.address or 0
     return start, start + buffer.row_bytes
 
 
 def union_bytes(spans: Iterable[tuple[int, int]]) -> int:
-    """Bytes that any of the spans covers."""
+    """Return the bytes that any of the spans covers."""
     total = reached = 0
     for start, stop in sorted(spans):
         if stop > reached:

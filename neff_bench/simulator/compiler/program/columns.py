@@ -97,7 +97,7 @@ class Table:
 
 
 def table_of(program: Program) -> Table:
-    """The program keeps its table: what checks a program when it is recorded and what assembles it then need the same."""
+    """Return the table, which the program keeps: what checks a program when it is recorded and what assembles it then need the same."""
     kept = vars(program)
     if "table" not in kept:
         kept["table"] = tabulated(program.buffers, program.cores)
@@ -116,7 +116,7 @@ def tabulated(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]])
 
 
 def operand_names(kinds: Sequence[Instruction]) -> tuple[str, ...]:
-    """The names of operands, in the order in which a program has them. `kinds`: those of its table."""
+    """Return the names of operands, in the order in which a program has them. `kinds`: those of its table."""
     return tuple({name: None for first in kinds for operands in (first.reads, first.writes) for name in operands})
 
 
@@ -146,7 +146,7 @@ _UNKNOWN_DTYPE = -2
 
 
 def _compiled(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> _Found:
-    """`_plain` in C: simulator/native/tabulate.c."""
+    """Do what `_plain` does, in C: simulator/native/tabulate.c."""
     import numpy as np
 
     encoded = bytearray(_ENCODED_DTYPES)
@@ -174,7 +174,7 @@ def _compiled(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]])
 
 
 def _most(encoded: bytearray, begin: int, byte: bytes, least_bytes: int) -> int:
-    """No less than how many there are from `begin` on."""
+    """Return no less than how many there are from `begin` on."""
     size = len(encoded) - begin
     return size // least_bytes if size < _LONG_BYTES else encoded.count(byte, begin)
 
@@ -184,7 +184,7 @@ _ENCODED_DTYPES = _ENCODER.encode(DTYPES)
 
 
 def _columns(block: np.ndarray) -> Columns:
-    """The columns in a block."""
+    """Return the columns in a block."""
     instructions, used, views, pairs, _, *rooms = block[:_COUNTS].tolist()
     lengths = [room for room, columns in zip(rooms, _COLUMNS, strict=True) for _ in range(columns)]
     kind, use_start, view, role, name, buffer, offset, dtype, dynamic, pattern_start, step, length = _cut(
@@ -205,14 +205,14 @@ def _columns(block: np.ndarray) -> Columns:
 
 
 def _cut(block: np.ndarray, *lengths: int) -> list[np.ndarray]:
-    """The parts of these lengths, one behind the other."""
+    """Return the parts of these lengths, one behind the other."""
     ends = itertools.accumulate(lengths, initial=0)
     return [block[start:end] for start, end in itertools.pairwise(ends)]
 
 
 @cache
 def item_bytes() -> np.ndarray:
-    """Bytes of an element, by dtype, in int64."""
+    """Return the bytes of an element, by dtype, in int64."""
     import numpy as np
 
     return np.array(list(SIZE_BYTES.values()), np.int64)
@@ -236,7 +236,7 @@ def _plain(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) ->
 
 
 def _block(columns: Sequence[Sequence[int]], names: int) -> np.ndarray:
-    """Columns as compiled passes take them."""
+    """Return columns as compiled passes take them."""
     import numpy as np
 
     kind, _, view, _, _, buffer, *_, step, _ = columns
@@ -271,7 +271,7 @@ class _Numbers(NamedTuple):
 def _of_core(
     buffers: Sequence[Buffer], place: Sequence[int], instructions: Sequence[Instruction], numbers: _Numbers
 ) -> list[list[int]]:
-    """The columns of a core, in the order of a block."""
+    """Return the columns of a core, in the order of a block."""
     kinds, names = numbers
     views: dict[Access, int] = {}
     kind, uses, use_start = [], [], [0]
@@ -301,7 +301,7 @@ def _columns_of(rows: Sequence[tuple[int, ...]], width: int) -> list[list[int]]:
 
 
 def transposed(rows: Sequence[tuple[int, ...]], width: int) -> list[np.ndarray]:
-    """Rows of `width` integers as columns of int64."""
+    """Return the rows of `width` integers as columns of int64."""
     import numpy as np
 
     # Twice as fast as an array of the rows.

@@ -43,7 +43,7 @@ class Edges(NamedTuple):
     operand: np.ndarray
 
     def waits(self) -> list[list[int]]:
-        """By instruction: the earlier ones that it waits for."""
+        """Return for each instruction the earlier ones that it waits for."""
         start, before = self.start.tolist(), self.before.tolist()
         return [before[begin:end] for begin, end in itertools.pairwise(start)]
 
@@ -59,7 +59,7 @@ class Edge(NamedTuple):
 def find_edges(
     program: Program, instructions: Sequence[Instruction], addresses: Mapping[int, int] = MappingProxyType({})
 ) -> list[set[Edge]]:
-    """For each instruction of one core's list: what it waits for, as indices into the same list.
+    """Return for each instruction of one core's list what it waits for, as indices into the same list.
 
     `addresses`: byte in each partition, by buffer, of on-chip buffers that the kernel did not place and that reuse memory.
     """
@@ -77,7 +77,7 @@ def find_edges(
 def table_and_edges(
     program: Program, instructions: Sequence[Instruction], addresses: Mapping[int, int] = MappingProxyType({})
 ) -> tuple[Table, Edges]:
-    """The instructions of one core as the only ones of a table, and what they wait for. `addresses`: as for `find_edges`."""
+    """Return the instructions of one core as the only ones of a table, and what they wait for. `addresses`: as for `find_edges`."""
     import numpy as np
 
     table = tabulated(program.buffers, [instructions])
@@ -88,7 +88,7 @@ def table_and_edges(
 
 
 def settling(kinds: Sequence[Instruction]) -> np.ndarray:
-    """1 for each kind of instruction that is a barrier, in int64: what one guards is settled before it and used after it, so that it
+    """Return 1 for each kind of instruction that is a barrier, in int64: what one guards is settled before it and used after it, so that it
     writes what it reads."""
     import numpy as np
 
@@ -96,7 +96,7 @@ def settling(kinds: Sequence[Instruction]) -> np.ndarray:
 
 
 def edges_of(buffers: Buffers, columns: Columns, address: np.ndarray, settles: np.ndarray) -> Edges:
-    """The edges of one core. `address`: see `regions_of`. `settles`: see `settling`."""
+    """Return the edges of one core. `address`: see `regions_of`. `settles`: see `settling`."""
     import numpy as np
 
     regions = regions_of(buffers, columns, address)

@@ -17,7 +17,7 @@ Life = tuple[int, int]
 
 
 class Lives(NamedTuple):
-    """Of each buffer that a core uses, in order of first use: the first and the last instruction, as indices into the core's list.
+    """Return for each buffer that a core uses, in order of first use, the first and the last instruction, as indices into the core's list.
     Arrays of int64."""
 
     buffer: np.ndarray
@@ -26,7 +26,7 @@ class Lives(NamedTuple):
 
 
 def lives(program: Program, core: int, moving: Collection[str] = ()) -> dict[int, Life]:
-    """The life of each buffer that a core uses, by its index, in order of first use. `moving`: operations that do not lengthen the
+    """Return the life of each buffer that a core uses, by its index, in order of first use. `moving`: operations that do not lengthen the
     lives of their operands."""
     import numpy as np
 
@@ -37,7 +37,7 @@ def lives(program: Program, core: int, moving: Collection[str] = ()) -> dict[int
 
 
 def lives_of_all(table: Table, core: int, moving: Sequence[bool] = ()) -> Lives:
-    """The lives of one core's buffers as columns. `moving`: for each kind of instruction, whether it does not lengthen the lives of its
+    """Return the lives of one core's buffers as columns. `moving`: for each kind of instruction, whether it does not lengthen the lives of its
     operands; none does when it is left out."""
     import numpy as np
 
@@ -67,7 +67,7 @@ def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:
 
 
 def _first_and_last(buffer: np.ndarray, at: np.ndarray, buffers: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The buffers of these uses in order of first use; and by buffer the instruction of the first and of the last use, or -1."""
+    """Return the buffers of these uses in order of first use; and by buffer the instruction of the first and of the last use, or -1."""
     import numpy as np
 
     place = np.arange(len(buffer))

@@ -30,7 +30,7 @@ class Parts(NamedTuple):
 
 
 def cut(rectangles: np.ndarray) -> Parts:
-    """The parts of rectangles (storage, r0, r1, c0, c1), half-open, in (n, 5) of int64. No rectangle occurs twice."""
+    """Return the parts of rectangles (storage, r0, r1, c0, c1), half-open, in (n, 5) of int64. No rectangle occurs twice."""
     import numpy as np
 
     if not len(rectangles):
@@ -55,7 +55,7 @@ def cut(rectangles: np.ndarray) -> Parts:
 
 
 def _ranks(group: np.ndarray, ranges: np.ndarray, dense: bool = False) -> np.ndarray:
-    """Half-open ranges as places among all the ends of ranges, those of one group after those of another. `dense`: among all numbers
+    """Return half-open ranges as places among all the ends of ranges, those of one group after those of another. `dense`: among all numbers
     between the ends."""
     import numpy as np
 
@@ -64,7 +64,7 @@ def _ranks(group: np.ndarray, ranges: np.ndarray, dense: bool = False) -> np.nda
 
 
 def _cells(storage: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Of each rectangle the cells that it touches, as a rectangle of them."""
+    """Return for each rectangle the cells that it touches, as a rectangle of them."""
     import numpy as np
 
     cells = np.empty_like(box)
@@ -80,7 +80,7 @@ def _cells(storage: np.ndarray, box: np.ndarray) -> np.ndarray:
 
 
 def _groups(group: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """A number for each rectangle; those of different numbers share nothing. Storages are split where no rectangle spans a row,
+    """Return a number for each rectangle; those of different numbers share nothing. Storages are split where no rectangle spans a row,
     then where none spans a column, until nothing can be split."""
     count, unsplit, low = int(group.max()) + 1, 0, 0
     while unsplit < 2:
@@ -91,7 +91,7 @@ def _groups(group: np.ndarray, box: np.ndarray) -> np.ndarray:
 
 
 def _split(group: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The groups, split where no interval [low, high) of them reaches on."""
+    """Return the groups, split where no interval [low, high) of them reaches on."""
     import numpy as np
 
     order = np.lexsort((low, group))
@@ -104,7 +104,7 @@ def _split(group: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def _inside(rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(index, number of a place) for each place in each rectangle of ranges, by index."""
+    """Return (index, number of a place) for each place in each rectangle of ranges, by index."""
     import numpy as np
 
     (r0, r1), (c0, c1) = rows.T, columns.T
@@ -116,7 +116,7 @@ def _inside(rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _merged(which: np.ndarray, place: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same pairs, with places that the same rectangles hold merged into one and numbered; by index."""
+    """Return the same pairs, with places that the same rectangles hold merged into one and numbered; by index."""
     import numpy as np
 
     if int(place.max(initial=0)) > _DENSE * len(place):
@@ -134,7 +134,7 @@ def _merged(which: np.ndarray, place: np.ndarray, count: int) -> tuple[np.ndarra
 
 
 def _mixed(value: np.ndarray) -> np.ndarray:
-    """The last step of the generator SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): neighbours become unrelated."""
+    """Return the last step of the generator SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): neighbours become unrelated."""
     import numpy as np
 
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -18,7 +18,7 @@ from neff_bench.simulator.program import Access, Instruction, Program
 
 
 def check_placement(program: Program) -> None:
-    """Raises NkiValidationError at the line that reads a placed tensor after another one was written over it."""
+    """Check the placement. Raises NkiValidationError at the line that reads a placed tensor after another one was written over it."""
     if all(buffer.address is None for buffer in program.buffers):
         return
     for core in range(len(program.cores)):
@@ -27,7 +27,7 @@ def check_placement(program: Program) -> None:
 
 
 def _are_rivals(program: Program, core: int) -> bool:
-    """Whether two placed tensors share bytes and are in use, first to last instruction, at one time."""
+    """Return whether two placed tensors share bytes and are in use, first to last instruction, at one time."""
     import numpy as np
 
     table = table_of(program)
@@ -43,7 +43,7 @@ def _are_rivals(program: Program, core: int) -> bool:
 
 
 def _check_reads(program: Program, core: Sequence[Instruction]) -> None:
-    """What an instruction reads must have been written last through the tensor that it reads."""
+    """Check that what an instruction reads was written last through the tensor that it reads."""
     for step, edges in zip(core, find_edges(program, core)):
         for edge in edges:
             if edge.kind != "raw" or edge.operand not in step.reads:

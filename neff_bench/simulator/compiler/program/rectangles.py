@@ -42,7 +42,7 @@ _SHARED = 2
 
 
 def box_of(access: Access, buffer: Buffer) -> Box:
-    """The rectangle around a view."""
+    """Return the rectangle around a view."""
     row = max(buffer.row_bytes, 1)
     if access.dynamic:
         return Box(0, buffer.size_bytes // row, 0, row)
@@ -62,12 +62,12 @@ def box_of(access: Access, buffer: Buffer) -> Box:
 
 
 def overlap(a: Box, b: Box) -> bool:
-    """Whether two rectangles share a byte."""
+    """Return whether two rectangles share a byte."""
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
 def regions_of(buffers: Buffers, columns: Columns, address: np.ndarray) -> Regions:
-    """`address`, by buffer: the byte in each partition where it is known, and -1 elsewhere."""
+    """Return `address`, by buffer: the byte in each partition where it is known, and -1 elsewhere."""
     import numpy as np
 
     shared = (address >= 0) & (buffers.memory != HBM)

@@ -23,7 +23,7 @@ class Uses(NamedTuple):
 
 
 def uses_of(steps: Sequence[Instruction], only: Container[int] | None = None) -> Uses:
-    """Those of a list of instructions, for the buffers of `only`; for all without it."""
+    """Return the uses of a list of instructions, for the buffers of `only`; for all without it."""
     found = Uses(defaultdict(list), defaultdict(list), defaultdict(set), set(), set())
     for index, step in enumerate(steps):
         for operands, by_buffer in ((step.reads, found.readers), (step.writes, found.writers)):
