@@ -22,7 +22,7 @@ OUTPUTS_OF_RANK = "output_worker_{rank}/"
 DETERMINISM = "--check-output-determinism"
 """Compares checksums of the outputs of every execution with those of the first."""
 SYSTEM_EXECUTIONS = 20
-"""The options of a system trace, which tells what lies between executions."""
+"""The executions of a system trace, which tells what lies between executions."""
 SAVED_OUTPUT = re.compile(r'saved output "([^"]+)" as "([^"]+)"')
 
 

@@ -30,8 +30,6 @@ SCRIPTS = (
     "decode", "events", "colors", "lanes", "overlay", "canvas", "details", "memory", "source", "table", "rows", "input", "state", "main",
 )  # fmt: skip
 """Joined in this order; each is one job."""
-CONNECT = " connect-src 'self';"
-"""What a page that a server keeps up to date may do beyond a file."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +77,15 @@ def document(
     rows: Grid | None = None,
     links: Sequence[int | None] = (),
     rooflines: Sequence[tuple[Roofline, Sequence[Point]]] = (),
-    live: str = "",
 ) -> bytes:
-    """Return the page. `rows`: the table above the cases; `links`: for each of its lines the case that it opens; `rooflines`: of the rows. `live`: a script of the
-    server that the page may ask for more. Of `cases` one at a time is kept."""
+    """Return the page. `rows`: the table above the cases; `links`: for each of its lines the case that it opens; `rooflines`: of the rows. Of `cases` one at
+    a time is kept."""
     heads: list[dict[str, Any]] = []
     bodies: list[str] = []
     blobs: list[str] = []
     texts: dict[str, str] = {}
     for number, case in enumerate(cases):
-        part = part_of(number, case)
+        part = _part_of(number, case)
         heads.append(part.head)
         bodies.append(part.article)
         blobs += [_blob(f"columns-{number}", part.columns), _blob(f"details-{number}", part.details)]
@@ -103,7 +100,6 @@ def document(
     filled = {
         "title": text(title),
         "events": str(sum(head["count"] for head in heads)),
-        "connect": CONNECT if live else "",
         "badge": BADGE if simulated else "",
         "style": _own("page.css"),
         "rows": f'<section id="rows">{heading(2, "Rows", simulated)}{_filter()}{grid(rows, links)}</section>'
@@ -115,15 +111,15 @@ def document(
         "cases": "".join(bodies),
         "data": _script_safe(orjson.dumps({"cases": heads, "texts": texts, **constants})),
         "blobs": "".join(blobs),
-        "script": "\n".join((*(_own(f"{name}.js") for name in SCRIPTS), live)),
+        "script": "\n".join(_own(f"{name}.js") for name in SCRIPTS),
     }
     first, *pieces = _own("page.html").split("{{")
     whole = first + "".join(filled[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces))
     return whole.encode("utf-8", "backslashreplace")
 
 
-def part_of(number: int, case: Case) -> Part:
-    """Return what stands in a page for its case of this number. As JSON it is what `neffBench.replace` takes."""
+def _part_of(number: int, case: Case) -> Part:
+    """Return what stands in a page for its case of this number."""
     events, steps = case.events, case.steps
     totals = [one for side in case.sides for one in line_totals(events, steps, side.letter)]
     packed = pack(events)

@@ -51,7 +51,6 @@ const hook = window.neffBench = {
   bring: event => bring(shown, event),
   state: () => shown && namedState(shown),
   restore: openCase,
-  replace,
   csv: () => csvOf(shown),
 };
 

@@ -1,4 +1,4 @@
-// What a link keeps, and a page whose data is replaced: case, zoom, selection, search and chosen lines.
+// What a link keeps: case, zoom, selection, search and chosen lines.
 const WRITE_MS = 200; // browsers refuse an address that changes too often
 let writing = 0;
 
@@ -49,19 +49,4 @@ async function restore(t, state) {
     if (!zoomed) zoomTo(t, number);
     select(t, number, !zoomed);
   } else select(t, -1);
-}
-
-// Put another profile in the place of a case; zoom, selection, search and lines stay. `part`: document.py's Part.
-async function replace(number, part) {
-  const kept = shown && shown.events.number === number ? namedState(shown) : { case: number };
-  for (const name of ["columns", "details"]) document.getElementById(`${name}-${number}`).textContent = part[name];
-  const events = await loadEvents(number, part.head);
-  Object.assign(data.texts, part.texts);
-  data.cases[number] = part.head;
-  const made = document.createElement("template");
-  made.innerHTML = part.article; // document.py's, in which every text is escaped
-  document.getElementById(`case-${number}`).replaceWith(made.content);
-  timelines.delete(number);
-  await openCase(kept, events);
-  scrollTo(0, kept.page ?? scrollY);
 }
