@@ -147,7 +147,9 @@ class Pipeline:
                 return with_warnings(row, best.damaged) if best.damaged else self._keep(bundle, row, *best.found)
             if best.damaged:
                 return failed_row(bundle, f"{best.damaged[0]}; run profile-neffs to profile it again")
-            return failed_row(bundle, "no profile yet; run profile-neffs without --parse-only", "unprofiled")
+            return failed_row(
+                bundle, "no profile yet; run profile-neffs on the store (without --parse-only)", "unprofiled"
+            )
         tool = self.tools[bundle.manifest.toolchain]
         if isinstance(tool, str):
             raise ProfileError(tool)

@@ -141,9 +141,13 @@ def summary(judged: Sequence[Judged]) -> list[str]:
 
 
 def first_failure(judged: Sequence[Judged]) -> str | None:
-    """Return what got worse first, in a line; None where nothing did."""
+    """Return what got worse first, in a line, or that no case could be judged; None where neither is so."""
     failing = next((each for each in judged if each.fails), None)
-    return None if failing is None else f"worse: {failing.label}: {failing.metric} {failing.before} -> {failing.after}"
+    if failing is not None:
+        return f"worse: {failing.label}: {failing.metric} {failing.before} -> {failing.after}"
+    if judged and all(each.metric == "status" and each.verdict == "cannot tell" for each in judged):
+        return f"nothing was judged: {judged[0].label}: {judged[0].why or 'no numbers on either side'}"
+    return None
 
 
 def _judged(a: Record, b: Record, label: str, config: Config) -> Iterator[Judged]:

@@ -297,12 +297,13 @@ def test_what_has_two_operations_already_takes_no_third():
     assert advice("Join elementwise instructions", full) is None
 
 
-def test_the_tensor_that_is_loaded_again_is_named_not_the_largest():
-    places = [*(("x", 65536 * part) for part in range(6)), *[("w", 0)] * 4]
+@pytest.mark.parametrize(("step", "times"), [(512, 4), (0, 1)], ids=["again", "broadcast"])
+def test_the_tensor_that_is_read_again_is_named_not_the_largest(step, times):
+    places = [*(("x", 65536 * part) for part in range(6)), *[("w", 0)] * times]
     loads = [
         LinkedInstructionRow(
             *(400 * at, 200, 0, "Sync", "sg00", "DMA_DIRECT2D", 0),
-            f"src=bfloat16@hbm:{name}+{place}[512,1][128,512] dst=bfloat16@sbuf:t+0[512,1][128,512]",
+            f"src=bfloat16@hbm:{name}+{place}[{step if name == 'w' else 512},1][128,512] dst=bfloat16@sbuf:t+0[512,1][128,512]",
             id=at,
         )
         for at, (name, place) in enumerate(places)

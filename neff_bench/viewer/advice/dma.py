@@ -154,16 +154,17 @@ def _loaded_again(facts: Facts) -> Iterator[Advice]:
 
 
 def _again(facts: Facts) -> dict[str, int]:
-    """Return the bytes of each tensor in HBM that are loaded although they were loaded before, where its name and places are known."""
+    """Return the bytes of each tensor in HBM that are read although they were read before, where its name and places are known. A tensor that is
+    broadcast is read once for each partition."""
     again: dict[str, int] = defaultdict(int)
     seen: set[tuple[str, str]] = set()
     for index, (size, _) in facts.dmas.items():
         for one in facts.operands(index):
             if one.name == "src" and one.place.startswith("hbm:"):
-                again[one.place[4:].rpartition("+")[0]] += (
-                    size if (facts.kind(index).subgraph, one.place) in seen else 0
-                )
-                seen.add((facts.kind(index).subgraph, one.place))
+                place = (facts.kind(index).subgraph, one.place)
+                once = 0 if place in seen else size // (one.partitions or 1) if "[0," in one.place else size
+                again[one.place[4:].rpartition("+")[0]] += size - once
+                seen.add(place)
     return {name: size for name, size in again.items() if size}
 
 

@@ -88,7 +88,8 @@ def document(
         part = _part_of(number, case)
         heads.append(part.head)
         bodies.append(part.article)
-        blobs += [_blob(f"columns-{number}", part.columns), _blob(f"details-{number}", part.details)]
+        if case.sides:
+            blobs += [_blob(f"columns-{number}", part.columns), _blob(f"details-{number}", part.details)]
         texts.update(part.texts)
     simulated = any(head["simulated"] for head in heads)
     constants = {
@@ -143,6 +144,8 @@ def _head(
     case: Case, events: Events, steps: Sequence[PathStep], totals: Sequence[LineTotal], columns: Sequence[Any]
 ) -> dict[str, Any]:
     """Return what the scripts need of a case beside its columns."""
+    if not case.sides:
+        return {"name": plain(case.name), "simulated": case.simulated, "count": 0}
     files: dict[tuple[str, str], int] = {}
     places = [
         (files.setdefault((letter, place.file), len(files)), place.number) if (place := place_of(line)) else None

@@ -328,7 +328,7 @@ def test_a_baseline_of_other_shapes_is_a_wrong_call(file):
 def test_a_store_is_read_without_running_anything(make_bundle, store):
     make_bundle()
     result = run(store, store)
-    assert result.exit_code == 0
+    assert result.exit_code == 1 and "nothing was judged" in result.stderr
     assert "no profile yet" in result.stdout
     assert not list(store.glob("*/profiles/*"))
 

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from neff_bench.stage2_profile.compare.comparison import pair_cases
-from neff_bench.stage2_profile.compare.verdict import Config, judge, summary
+from neff_bench.stage2_profile.compare.verdict import Config, Judged, first_failure, judge, summary
 from neff_bench.stage2_profile.gate.cli import gate
 from neff_bench.stage2_profile.gate.config import read_config
 from tests.stage2_profile.compare.test_verdict import row
@@ -113,3 +113,10 @@ def test_a_gate_that_could_compare_nothing_does_not_say_that_it_passed():
     assert summary(gone)[0] == "CANNOT TELL: of 1 cases none is known to have got worse or better."
     assert summary(judge(pair_cases([row()], [row()], False), Config()))[0] == "SAME: none of 1 cases changed."
     assert summary([])[0] == "NOTHING TO JUDGE: no case is on both sides."
+
+
+def test_a_gate_that_could_judge_nothing_does_not_pass():
+    unprofiled = Judged("c", "c", "status", "unprofiled", "unprofiled", "cannot tell", "no profile yet")
+    same = Judged("d", "d", "total_time_us", 1.0, 1.0, "same")
+    assert first_failure([unprofiled]) == "nothing was judged: c: no profile yet"
+    assert first_failure([unprofiled, same]) is None

@@ -43,7 +43,9 @@ def test_nothing_of_a_profile_is_markup():
     case = Case(HOSTILE, (Side("", small(HOSTILE), {f"kernel{HOSTILE}.py": f"\n\n{HOSTILE}\n"}),), notes=(HOSTILE,))
     page = document(HOSTILE, [case, Case(HOSTILE, problem=HOSTILE)], grid, [0]).decode()
     assert "<img" not in page and "\u202e" not in page
-    assert page.count("<script") == page.count("</script>") == 6  # the data, two blobs for each case, and our own
+    assert (
+        page.count("<script") == page.count("</script>") == 4
+    )  # the data, two blobs for the case with a timeline, and our own
 
 
 def test_the_first_screen_says_how_long_what_bounds_it_what_to_do_and_how_busy_the_engines_are(tmp_path):
