@@ -22,6 +22,14 @@ NO_LOCKS = """
 #include <string.h>
 #include <unistd.h>
 
+# Commands that run as another user are forked, which jax warns of where another test of this process has imported it.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:os.fork"),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. .function _at_fork:pytest.PytestUnraisableExceptionWarning"
+    ),
+]
+
 int flock(int fd, int operation) {
     char link[64], path[4096] = "";
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);

@@ -90,7 +90,7 @@ def numpy_1() -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as fresh:
             command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", fresh, "numpy<2"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
             if done.returncode:
                 said = (done.stderr.strip() or "no text").splitlines()[-1]
                 raise SimulatorError(f"its tests need numpy before 2, and pip could not install it: {said}")
@@ -114,6 +114,8 @@ def _line(
                 env={**environment, FILE: str(told), SAMPLE: str(sample)},
                 capture_output=True,
                 text=True,
+                encoding="utf-8",
+                errors="replace",
                 timeout=timeout_s,
                 check=False,
             )

@@ -45,7 +45,8 @@ def install(*, over_sdk: bool = False) -> None:
     Kernels may use `math`, `sbuf`, `psum` and `hbm` without importing them, as the NKI compiler lets them; they become
     builtins.
     """
-    if _is_ours(sys.modules.get("nki")) or (not over_sdk and _sdk_present()):
+    whole = _is_ours(sys.modules.get("nki")) and "nki.isa" in sys.modules  # somebody may have taken parts of it out
+    if whole or (not over_sdk and _sdk_present()):
         return
     from neff_bench.simulator.nki import annotations, collectives, compiler, constants, isa, jit, language, simulate
     from neff_bench.simulator.nki.keywords import KEYWORDS

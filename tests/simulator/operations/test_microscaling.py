@@ -286,7 +286,7 @@ def test_only_neuroncore_v4_has_them(target):
         nisa.nc_matmul_mx(out(4, 4), e4(32, 4), e4(32, 4), scale(4, 4), scale(4, 4))
 
 
-def test_a_product_counts_four_values_an_element_in_the_time_of_one():
+def test_a_product_counts_four_values_an_element_and_takes_as_long_as_a_profile_of_trn3_shows():
     with recording("trn3") as now:
         nisa.nc_matmul_mx(out(128, 512), e4(128, 128), e4(128, 512), scale(128, 128), scale(128, 512))
         nisa.nc_matmul(out(128, 512), bf16(128, 128), bf16(128, 512))
@@ -295,4 +295,4 @@ def test_a_product_counts_four_values_an_element_in_the_time_of_one():
             for one in now.instructions
         )
     assert scaled.steps[1].flops == 4 * plain.steps[1].flops == 2 * 512 * 128 * 512
-    assert scaled.steps[1].pe_ns == plain.steps[1].pe_ns
+    assert scaled.steps[1].pe_ns / plain.steps[1].pe_ns == pytest.approx(1.177, abs=1e-3)
