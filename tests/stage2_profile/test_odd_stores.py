@@ -11,6 +11,14 @@ import pytest
 
 from neff_bench.neffs.store import Store
 
+# Commands that run as another user are forked, which jax warns of where another test of this process has imported it.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:os.fork"),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. .function _at_fork:pytest.PytestUnraisableExceptionWarning"
+    ),
+]
+
 ODD = "exp_nki_M7_N128_float32_trn2_lnc1"
 SHAPES = "cases: [{kernel: exp, implementation: nki, M: '1:20:1', N: 128, target: trn2, lnc: 1, dtype: float32}]"
 NO_LOCKS = """
@@ -22,13 +30,6 @@ NO_LOCKS = """
 #include <string.h>
 #include <unistd.h>
 
-# Commands that run as another user are forked, which jax warns of where another test of this process has imported it.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:os.fork"),
-    pytest.mark.filterwarnings(
-        "ignore:Exception ignored in. .function _at_fork:pytest.PytestUnraisableExceptionWarning"
-    ),
-]
 
 int flock(int fd, int operation) {
     char link[64], path[4096] = "";
