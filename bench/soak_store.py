@@ -93,7 +93,8 @@ def soak(work: Path, kills: int, seed: int) -> dict[str, Any]:
             if "Traceback" in err or "internal error" in out + err:
                 problems.append(f"{one[0]} ended with {process.returncode}: {err[-2000:]}")
             if process.returncode == 1:
-                reasons = [row["reason"] for row in json.loads(out) if row["reason"]] if one[0] == "profile" else err
+                rows = json.loads(out) if one[0] == "profile" and out else []
+                reasons = [row["reason"] for row in rows if row["reason"]] or err
                 problems.append(f"{one[0]} failed: {reasons}")
         for keeper in keepers:
             out, err = keeper.communicate(timeout=300)
