@@ -88,8 +88,8 @@ def soak(work: Path, kills: int, seed: int) -> dict[str, Any]:
             out, err = process.communicate(timeout=300)
             ends[f"{one[0]} {process.returncode}"] += 1
             killed += 1
-            if "init_import_site" in err:
-                continue  # Python itself, before it has read a line of ours
+            if "init_import_site" in err or ("KeyboardInterrupt" in err and "/neff_bench/" not in err):
+                continue  # Python itself, before it has run a line of ours
             if "Traceback" in err or "internal error" in out + err:
                 problems.append(f"{one[0]} ended with {process.returncode}: {err[-2000:]}")
             if process.returncode == 1:
