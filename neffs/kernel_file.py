@@ -55,7 +55,7 @@ def execute(module: ModuleType) -> None:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Yield one thread at a time puts kernels into `sys.modules`. Nothing that is imported leaves bytecode behind: the modules that a kernel
+    """Let one thread at a time put kernels into `sys.modules`. Nothing that is imported leaves bytecode behind: the modules that a kernel
     imports may change as fast as the kernel."""
     with _GUARD:
         before = sys.dont_write_bytecode

@@ -209,7 +209,7 @@ def _keep_profiles(old: Path, new: Path) -> None:
 
 
 def _remove_hidden(directory: Path) -> None:
-    """Return whether a name is that of a file that a tool has begun to write and not finished."""
+    """Remove files whose names begin with a dot: a tool has begun to write them and not finished."""
     for path in directory.rglob(".*"):
         if path.is_symlink() or path.is_file():
             path.unlink()

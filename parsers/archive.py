@@ -62,7 +62,7 @@ class Stream:
         return b"".join(self._take(count))
 
     def skip(self, count: int) -> int:
-        """Return pass over over `count` bytes; returns how many there were."""
+        """Pass over `count` bytes; returns how many there were."""
         return sum(len(part) for part in self._take(count))
 
 

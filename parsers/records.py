@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
 
 
 def pair_fifo(group: Integers, ticks: Integers, is_end: NDArray[np.bool_], groups: int) -> Pairs:
-    """Return pair begins with ends: within a group the first begin goes with the first end, and so on.
+    """Pair begins with ends: within a group the first begin goes with the first end, and so on.
 
     `group`: (n,) in [0, groups); `ticks`: (n,). Ends before any open begin and begins that never end are left out.
     """

@@ -62,7 +62,7 @@ def check(summary: Summary, metadata: Metadata) -> tuple[Check, ...]:
 
 
 def _total_time_s(summary: Summary, metadata: Metadata) -> float | None:
-    """Return T: whichever of the two bases gives the stated share of the active time; `total_time` when that does not tell."""
+    """Return the time base: whichever of the two bases gives the stated share of the active time; `total_time` when that does not tell."""
     total, cycles, clock = summary.total_time_s, summary.neuroncore_cycle_count, metadata.core_clock_hz
     active, share = summary.total_active_time_s, summary.total_active_time_fraction
     if total and cycles and clock and active and share:

@@ -223,7 +223,7 @@ def _build(work: list[Job], waiting: list[Job], keys: Keys, options: Options, st
 
 @contextmanager
 def _builder(waiting: list[Job], keys: Keys, options: Options, stop: Stop) -> Iterator[tuple[Builder, int]]:
-    """Return what builds, on this host or on those of a cluster, and how many cases at a time."""
+    """Yield what builds, on this host or on those of a cluster, and how many cases at a time."""
     import os
     from contextlib import nullcontext
     from dataclasses import replace

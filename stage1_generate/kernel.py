@@ -88,7 +88,7 @@ class Kernel:
         return (own or self.inputs)(d, dtype)
 
     def min_hbm_bytes(self, d: Dims, dtype: str) -> int | None:
-        """Return every input read once and every output written once; None when the outputs are not declared."""
+        """Return the bytes of every input read once and every output written once; None when the outputs are not declared."""
         if self.outputs is None:
             return None
         return sum(tensor.bytes for tensor in (*self.inputs(d, dtype), *self.outputs(d, dtype)))

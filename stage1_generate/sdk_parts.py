@@ -60,7 +60,7 @@ class Sdk:
 def examine(
     versions: Mapping[str, str], absent: Mapping[str, str], has_pyarrow: bool, instance: str | None = None
 ) -> Sdk:
-    """Return `versions`: of the parts that are here, by their names in `WHAT`, `neuron-ls` and `nrtpy`; "" where one does not say.
+    """Judge the parts. `versions`: of the parts that are here, by their names in `WHAT`, `neuron-ls` and `nrtpy`; "" where one does not say.
     `absent`: why other parts are not here. `instance`: its type, such as inf2.xlarge."""
     parts = tuple(_parts(versions))
     if not parts:

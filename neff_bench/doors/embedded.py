@@ -25,7 +25,7 @@ def embed(hear: Callable[[Launch], None], lnc: int | None) -> None:
 
 @contextmanager
 def embedded(hear: Callable[[Launch], None], lnc: int | None) -> Iterator[None]:
-    """Yield the same until the end of the context."""
+    """Hear every launch of a kernel until the end of the context."""
     from neff_bench.simulator.nki import host
     from neff_bench.simulator.nki.install import MADE_UP, undone
 

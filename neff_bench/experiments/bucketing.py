@@ -140,7 +140,7 @@ def powers_of_two(longest: int, shortest: int = 1) -> tuple[int, ...]:
 
 
 def read_lengths(text: str) -> dict[int, float]:
-    """Return `uniform:LOW:HIGH`, or a file with a length, or a length and its weight, on each line (`#` starts a comment).
+    """Read lengths: `uniform:LOW:HIGH`, or a file with a length, or a length and its weight, on each line (`#` starts a comment).
 
     Raises `WrongCall` for a bad range, `BadResults` naming file and line for a bad file or weights that sum to 0.
     """

@@ -237,7 +237,7 @@ def result_of(config: Workload, *, latency_ms: float | None, **told: Any) -> Pro
 
 
 def quantile(values: Sequence[float], fraction: float) -> float:
-    """Return interpolate linearly between the two nearest of the sorted values."""
+    """Interpolate linearly between the two nearest of the sorted values."""
     ordered = sorted(values)
     place = fraction * (len(ordered) - 1)
     low = math.floor(place)

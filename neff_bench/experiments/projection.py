@@ -78,7 +78,7 @@ class ReportRow:
 
 
 def read_projections(path: Path) -> list[Projection]:
-    """Return a YAML file `name: {M: 64, N: 960, K: 768}`. Raises `BadResults` naming file and entry."""
+    """Read a YAML file `name: {M: 64, N: 960, K: 768}`. Raises `BadResults` naming file and entry."""
     import yaml
 
     try:

@@ -122,7 +122,7 @@ def _entry(kernel: Any) -> str:
 
 
 def _taken(given: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return Tensors and other arguments. Raises ValueError for what a shapes file cannot say."""
+    """Return tensors and other arguments. Raises ValueError for what a shapes file cannot say."""
     if not isinstance(given, dict):
         raise ValueError("its inputs differ from rank to rank")
     tensors, others = {}, {}

@@ -58,7 +58,7 @@ def vendored() -> Iterator[tuple[str, bytes]]:
 
 
 def beside_package() -> Iterator[tuple[str, bytes]]:
-    """Return what stands in `benchmarks/` with a package that is not installed."""
+    """Yield what stands in `benchmarks/` with a package that is not installed."""
     for path in _files(VENDOR):
         yield ASLEEP.get(path.name, path.name), path.read_bytes()
 

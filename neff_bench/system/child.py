@@ -61,7 +61,7 @@ def fork_module(argv: Sequence[str], environment: Mapping[str, str], output: int
 def become(
     argv: Sequence[str], cwd: str, environment: Mapping[str, str], streams: tuple[int, int, int], parent: int
 ) -> NoReturn:
-    """Return the life of a forked child: it takes on the streams and the environment, runs the module and ends.
+    """Live as a forked child: it takes on the streams and the environment, runs the module and ends.
 
     Every other open file is closed, so that no pipe of the parent stays open longer than it should.
     """

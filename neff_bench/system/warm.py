@@ -45,7 +45,7 @@ class WarmProcess:
         return self.wait(0.0)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return `poll`, after at most `timeout_s`."""
+        """Return what `poll` does, after at most `timeout_s`."""
         waiting = select.poll()
         waiting.register(self._channel, select.POLLIN)
         while self._code is None and waiting.poll(None if timeout_s is None else timeout_s * 1000):

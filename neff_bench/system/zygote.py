@@ -74,7 +74,7 @@ def serve(control: int, names: Sequence[str]) -> int:
 
 
 def take_over(control: int, names: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
-    """Return the life of a fork of the command: it lets go of all that is the command's, then serves as the program does."""
+    """Live as a fork of the command: it lets go of all that is the command's, then serves as the program does."""
     code = 1
     try:
         os.setsid()
@@ -132,7 +132,7 @@ class Zygote:
         self._selector.register(self._awake, selectors.EVENT_READ)
 
     def serve(self) -> None:
-        """Return when the command is gone and every child has ended."""
+        """Serve until the command is gone and every child has ended."""
         open_ = True
         while open_ or self._children:
             due = [child.kill_at for child in self._children.values() if child.kill_at is not None]

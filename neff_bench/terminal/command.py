@@ -172,7 +172,7 @@ def _told(error: BaseException) -> int:
 
 
 def _usage(error: click.UsageError) -> str:
-    """Return click's message on one line, led by the option it is about."""
+    """Return Click's message on one line, led by the option it is about."""
     text = error.format_message().rstrip(".")
     command = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
     return f"{' '.join(text.split())}{command}"

@@ -73,7 +73,7 @@ def finish() -> None:
 
 @contextmanager
 def prints_to_stderr() -> Iterator[None]:
-    """Return what this thread prints to standard output inside goes to standard error."""
+    """Send what this thread prints to standard output inside to standard error."""
     thread = get_ident()
     with _GUARD:
         shared = sys.stdout if isinstance(sys.stdout, _ByThread) else _ByThread(sys.stdout)

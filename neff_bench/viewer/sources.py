@@ -24,7 +24,7 @@ class Place:
 
 
 def place_of(location: str) -> Place | None:
-    """Return `kernel.py:33` as a place; None for what is none."""
+    """Return the place that a text such as `kernel.py:33` names; None for what is none."""
     found = _LINE.fullmatch(location)
     return Place(found["file"], int(found["number"])) if found else None
 

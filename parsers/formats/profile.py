@@ -23,5 +23,5 @@ PARQUET_KEYS = {
 
 
 def parquet_table(name: str) -> str:
-    """Return `dma` is `DmaPacket`, `layer_summary` is `LayerSummary`."""
+    """Return the name of a Parquet table: `DmaPacket` for `dma`, `LayerSummary` for `layer_summary`."""
     return PARQUET_TABLES.get(name) or "".join(part.capitalize() for part in name.split("_"))

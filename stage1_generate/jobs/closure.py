@@ -77,7 +77,7 @@ class Closures:
         return found[-1] if found and found[-1].name == name else None
 
     def _closure(self, roots: Iterable[str | Path], without: Collection[str]) -> dict[str, str]:
-        """Return return, by name, the hash of the file, `version ...`, or `absent` for a root that is not there.
+        """Return, by name, the hash of the file, `version ...`, or `absent` for a root that is not there.
 
         `roots`: module names, or Python files, whose own folder is then searched first. `without`: modules whose imports
         are not followed.

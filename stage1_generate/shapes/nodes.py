@@ -11,7 +11,7 @@ _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def is_kind(node: Any, kind: str) -> bool:
-    """Return `kind`: Scalar, Sequence or Mapping."""
+    """Return the node as a `kind`: Scalar, Sequence or Mapping."""
     return type(node).__name__ == f"{kind}Node"
 
 

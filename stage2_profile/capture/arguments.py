@@ -78,7 +78,7 @@ def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]
 
 
 def system_trace(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]:
-    """Return `capture -t systrace`: the runtime's record of further executions, into the working directory. Ranks get zeros for inputs,
+    """Return the words of `capture -t systrace`: the runtime's record of further executions, into the working directory. Ranks get zeros for inputs,
     since --multi-input names files by paths from elsewhere. Raises `FlagAbsent`."""
     asked: list[Asked] = [
         ("--neff", plan.neff),
@@ -93,7 +93,7 @@ def system_trace(tool: Sequence[str], plan: CapturePlan, known: Command) -> list
 
 
 def view_system_trace(tool: Sequence[str], folder: str, format: str, known: Command, output: str) -> list[str]:
-    """Return `view` of the folder that `capture -t systrace` left. Raises `FlagAbsent`."""
+    """Return the words of `view` for the folder that `capture -t systrace` left. Raises `FlagAbsent`."""
     asked: list[Asked] = [("-d", folder), ("--output-format", format), ("--output-file", output)]
     asked += [("--ignore-device-profile", None), *((flag, None) for flag in known.formats[format].needs)]
     return [*tool, "view", *words(known, asked)]
@@ -105,7 +105,7 @@ def compares(plan: CapturePlan, known: Command) -> bool:
 
 
 def show_session(tool: Sequence[str], ntff: str, known: Command) -> list[str]:
-    """Return `show-session`: cycle counts and hardware errors of an NTFF as JSON on standard output. Raises `FlagAbsent`."""
+    """Return the words of `show-session`: cycle counts and hardware errors of an NTFF as JSON on standard output. Raises `FlagAbsent`."""
     return [*tool, "show-session", *words(known, [("-s", ntff), ("--show-errors", None), ("-j", None)])]
 
 

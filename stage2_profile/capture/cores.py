@@ -251,7 +251,7 @@ class CorePool:
         return "; ".join(dict.fromkeys(said)) or "all are in use"
 
     def _second_chance(self) -> bool:
-        """Return when no core is left, bring back those with one error come back once: the runtime resets a core when it starts."""
+        """Bring back once the cores with one error, when no other is left: the runtime resets a core when it starts."""
         with self._guard:
             back = [core for core in self.out if self._errors[core] == 1]
             for core in back:

@@ -31,7 +31,7 @@ class Grant:
 
 
 def parse_cores(text: str, name: str = "--cores") -> tuple[int, ...]:
-    """Return `0-7`, `0,2,4-5` → core numbers. Raises `WrongCall`."""
+    """Return the core numbers of a text such as `0-7` or `0,2,4-5`. Raises `WrongCall`."""
     cores: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
@@ -74,7 +74,7 @@ def check_cores(cores: tuple[int, ...], grant: Grant | None, topology: Topology 
 
 
 def numbers(cores: set[int] | tuple[int, ...]) -> str:
-    """Return `0-3,6` for 0, 1, 2, 3, 6."""
+    """Return core numbers as a text: `0-3,6` for 0, 1, 2, 3, 6."""
     parts: list[list[int]] = []
     for core in sorted(cores):
         if parts and core == parts[-1][-1] + 1:

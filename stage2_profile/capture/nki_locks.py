@@ -128,7 +128,7 @@ class CoreLocks:
 
     @contextmanager
     def _locked(self) -> Iterator[bool]:
-        """Return whether `atomic_lock` is ours for now."""
+        """Hold `atomic_lock` inside; yields whether it is ours."""
         path = self._directory / "atomic_lock"
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         try:

@@ -180,7 +180,7 @@ def tensors(nrtpy: Any, inputs: Any) -> dict[str, Any]:
 
 
 def cores(text: str) -> Any:
-    """Yield `0-1,4` as 0, 1, 4."""
+    """Yield the core numbers of a text: `0-1,4` is 0, 1, 4."""
     for part in text.split(","):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)

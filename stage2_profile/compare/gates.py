@@ -21,7 +21,7 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """Return `total_time_us:5%`, or `hbm_read_bytes:=0%` for any change, as a rule. Raises `WrongCall`."""
+    """Read a rule: `total_time_us:5%`, or `hbm_read_bytes:=0%` for any change. Raises `WrongCall`."""
     match = re.fullmatch(r"(\w+):(=?)(\d+(?:\.\d+)?)%?", text)
     if match is None:
         raise WrongCall(

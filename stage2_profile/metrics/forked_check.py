@@ -24,7 +24,7 @@ FEW = 16
 def compare_forked(
     options: Options, captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float], columns: int = 1
 ) -> Comparison:
-    """Return `compare_files` in a child of the warm parent. Raises `OSError`."""
+    """Call `compare_files` in a child of the warm parent. Raises `OSError`."""
     argv = [sys.executable, "-m", __name__, str(captured), str(expected), dtype, *map(repr, tolerance), str(columns)]
     here, limits = Path.cwd(), Limits(options.timeout_s, options.stop)
     done = run(argv, here, tool_environment(options.environ, here), limits, warm=options.warm)

@@ -154,7 +154,7 @@ def _bundle(store: Path, name: str, done: Examined) -> Iterator[Finding]:
 
 
 def _no_runs(bundle: Bundle) -> Iterator[Finding]:
-    """Return what lies among the runs and is none; what a live or a killed process works on begins with a dot."""
+    """Yield what lies among the runs and is none; what a live or a killed process works on begins with a dot."""
     try:
         names = sorted(os.listdir(bundle.path / PROFILES))
     except (FileNotFoundError, NotADirectoryError):

@@ -106,7 +106,7 @@ def warm_up() -> None:
 
 
 def look(subject: Subject, tell: Tell) -> None:
-    """Return all that there is to say of a subject."""
+    """Tell all that there is to say of a subject."""
     found: list[Diagnostic] = []
     folders = [Path(subject.file).parent, Path(subject.shapes or subject.file).parent, Path.cwd(), *sys.path]
     try:
@@ -223,7 +223,7 @@ def _picture(seen: Sequence[Seen], folders: Sequence[Any], tell: Tell) -> None:
 
 
 def _broken_rules(subject: Subject, seen: Sequence[Seen], folders: Sequence[Any]) -> Iterator[Diagnostic]:
-    """Return what `neff-bench check` says of the kernels' files and of what was recorded."""
+    """Yield what `neff-bench check` says of the kernels' files and of what was recorded."""
     from neff_bench.doors.judging import read
     from neff_bench.rules import RULES, findings
     from neff_bench.sdk.installed import judged_by

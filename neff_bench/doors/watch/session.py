@@ -241,7 +241,7 @@ def _messages(stream: IO[bytes]) -> Iterator[Told]:
 
 
 def _pass_on(stream: IO[bytes]) -> None:
-    """Return what a kernel prints goes to standard error."""
+    """Write what a kernel prints to standard error."""
     try:
         for line in stream:
             sys.stderr.write(line.decode(errors="replace"))

@@ -231,7 +231,7 @@ def _stored(given: Source) -> Iterator[ast.AST]:
 
 
 def _grids(given: Source, dimensions: range) -> Iterator[ast.AST]:
-    """Yield launch `kernel[...]` of a kernel of this file with a tuple of so many sizes."""
+    """Yield launches `kernel[...]` of a kernel of this file with a tuple of so many sizes."""
     kernels = {function.name for function in given.device}
     for node in given.of(ast.Call):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in kernels:

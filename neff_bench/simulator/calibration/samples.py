@@ -70,7 +70,7 @@ def samples_of(timeline: Timeline, chip: Chip) -> Samples:
 def _surroundings(
     starts: dict[int, list[float]], ends: list[float], timeline: Timeline, chip: Chip
 ) -> Iterable[tuple[str, list[float]]]:
-    """Return what comes before and after the kernel. `starts`: by core, how much later than in the model each engine began with it.
+    """Yield what comes before and after the kernel. `starts`: by core, how much later than in the model each engine began with it.
     `ends`: of the kernel's instructions; empty where the last one is not known."""
     for core, later in starts.items():
         yield f"{PREAMBLE}[{core}]", [chip.overheads.preamble_ns + median(later)]
@@ -164,7 +164,7 @@ def _latency(row: InstructionRow, engine: int, chip: Chip) -> Iterator[tuple[str
 
 
 def _interval(first: InstructionRow, second: InstructionRow, engine: int, chip: Chip) -> Iterator[tuple[str, float]]:
-    """Return what the engine needs for the first before it can begin with the second, where only the engine held the second back."""
+    """Yield what the engine needs for the first before it can begin with the second, where only the engine held the second back."""
     spacing = second.timestamp - first.timestamp
     if spacing >= first.duration:
         return

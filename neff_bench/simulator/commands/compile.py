@@ -40,7 +40,7 @@ def compile_model(
 
 
 def told(program: Program, output: str) -> Iterator[str]:
-    """Return what was done, in lines: operations, memory and machine instructions of each core, and the file."""
+    """Yield what was done, in lines: operations, memory and machine instructions of each core, and the file."""
     from neff_bench.simulator.compiler.code.assembler import assemble
     from neff_bench.simulator.compiler.program.capacity import memory_peak
 

@@ -42,7 +42,7 @@ def trigger_row(instruction: Instruction, transfer: Transfer, chip: Chip) -> Row
 
 
 def _address_steps(instruction: Instruction, chip: Chip) -> Iterator[Step]:
-    """Return what GpSimd does for an address that an index in SBUF decides: it loads the index, multiplies it by the step, adds the offset,
+    """Yield what GpSimd does for an address that an index in SBUF decides: it loads the index, multiplies it by the step, adds the offset,
     multiplies by the bytes of an element, and moves the highest address that is allowed into a register.
 
     Source: the instructions of the trace that the rows of the table name. 16 of its 144 DMAs have no offset, and the addition is

@@ -220,7 +220,7 @@ def _check_written(program: Program, memory: Memory) -> None:
 def _doubts(
     program: Program, inputs: Sequence[Mapping[str, np.ndarray]], rank: int, memory: Memory
 ) -> Iterator[Finding]:
-    """Return what is odd about the outputs of a rank."""
+    """Yield what is odd about the outputs of a rank."""
     for index in program.outputs:
         buffer, marks, array = program.buffers[index], memory.marks(index), memory.array(index)
         told = unwritten(program, index, marks) if marks is not None else None

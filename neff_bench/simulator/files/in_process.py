@@ -80,7 +80,7 @@ class _Core:
         self.graph = f"sg{number:02d}"
 
     def instructions(self) -> Columns[InstructionRow]:
-        """Return them by engine and place in its stream; those of the runtime have no line and no operands."""
+        """Return the instructions by engine and place in its stream; those of the runtime have no line and no operands."""
         import numpy as np
 
         rows, code = self.core.instructions, self.timed.code

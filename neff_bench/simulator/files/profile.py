@@ -91,7 +91,7 @@ def sensitivity_table(program: Program, schedule: Schedule) -> list[dict[str, An
 
 
 def summary_text(key: str, summary: dict[str, Any]) -> str:
-    """Return `summary-text`: the profile's id, then one indented line for each value."""
+    """Return the text of `summary-text`: the profile's id, then one indented line for each value."""
     lines = [key]
     for name, value in summary.items():
         lines.append(f"    {name:<50}{value}")

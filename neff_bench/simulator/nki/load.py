@@ -102,7 +102,7 @@ def _forget_folder(folder: str, known: set[str]) -> None:
 
 @contextlib.contextmanager
 def _import_errors(what: str | Path) -> Iterator[None]:
-    """Return what importing a kernel raises, as SpecError with the line that raised it."""
+    """Raise what importing a kernel raises, as SpecError with the line that raised it."""
     try:
         yield
     except SpecError:

@@ -60,7 +60,7 @@ def _grid(grid: Grid, page: Page) -> Iterator[str]:
 
 
 def _with_ranges(grid: Grid) -> Grid:
-    """Return the two columns of a range stand behind the number that it is the range of."""
+    """Put the two columns of a range behind the number that it is the range of."""
     columns, lines = list(grid.columns), [list(line) for line in grid.lines]
     lows = [at for at in range(1, len(columns) - 1) if columns[at].bound and columns[at + 1].bound]
     for at in reversed(lows):

@@ -119,7 +119,7 @@ def _spills(facts: Facts) -> Iterator[Advice]:
 
 
 def _loaded_again(facts: Facts) -> Iterator[Advice]:
-    """Return the reads of what there is to read at all, and of what the kernel itself wrote beyond its outputs. Each core has an SBUF of its own to load it into."""
+    """Yield advice where more is read than there is to read, or what the kernel itself wrote beyond its outputs. Each core has an SBUF of its own to load it into."""
     read, held = facts.number("hbm_read_bytes"), facts.number("inputs_and_weights_size_bytes")
     cores = len({kind.subgraph for kind in facts.kinds.values if kind.opcode not in SETUP})
     reloaded = facts.number("spill_reload_bytes") or 0.0

@@ -108,7 +108,7 @@ class Facts:
         return found
 
     def operands(self, index: int) -> tuple[Operand, ...]:
-        """Return those of a row; instructions of a loop often share one text, which is read once."""
+        """Return the operands of a row; instructions of a loop often share one text, which is read once."""
         code = int(self._texts.codes[index])
         if code not in self._parsed:
             self._parsed[code] = operands_in(self._texts.values[code])

@@ -238,7 +238,7 @@ def _panels(case: Case, events: Events, steps: Sequence[PathStep], totals: Seque
 
 
 def _scripted(simulated: bool) -> Iterator[str]:
-    """Return what the scripts fill."""
+    """Yield what the scripts fill."""
     yield panel("Source", '<div class="sources"></div>', simulated, "heat")
     yield panel("Events", '<div class="events"></div>', simulated, "list")
 

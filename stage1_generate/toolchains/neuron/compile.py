@@ -49,7 +49,7 @@ def compile(request: Request) -> Compiled:
 
 
 def set_environment(request: Request) -> None:
-    """Return what NKI reads when it is imported: the target, which it would ask the device for, and the LNC; and nothing that leads the
+    """Set what NKI reads when it is imported: the target, which it would ask the device for, and the LNC; and nothing that leads the
     compiler elsewhere."""
     lnc = str(request.lnc) if CHIPS[request.target].max_lnc > 1 else None
     env = prepared(os.environ, release(), "compile", {"target": request.target, "lnc": lnc})

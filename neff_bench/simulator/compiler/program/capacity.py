@@ -114,7 +114,7 @@ def capacity_bytes(target: str, memory: Memory) -> int:
 
 
 def share_bytes(buffer: Buffer) -> int:
-    """Return its bytes over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
+    """Return the bytes of a tensor over all 128 partitions; tensors start at partitions 0, 32, 64 and 96."""
     quadrants = -(-buffer.shape[0] // _QUADRANT)
     return buffer.row_bytes * quadrants * _QUADRANT // PARTITIONS
 

@@ -17,7 +17,7 @@ Life = tuple[int, int]
 
 
 class Lives(NamedTuple):
-    """Return for each buffer that a core uses, in order of first use, the first and the last instruction, as indices into the core's list.
+    """For each buffer that a core uses, in order of first use, the first and the last instruction, as indices into the core's list.
     Arrays of int64."""
 
     buffer: np.ndarray

@@ -67,7 +67,7 @@ def overlap(a: Box, b: Box) -> bool:
 
 
 def regions_of(buffers: Buffers, columns: Columns, address: np.ndarray) -> Regions:
-    """Return `address`, by buffer: the byte in each partition where it is known, and -1 elsewhere."""
+    """Return the addresses by buffer: the byte in each partition where it is known, and -1 elsewhere."""
     import numpy as np
 
     shared = (address >= 0) & (buffers.memory != HBM)

@@ -24,7 +24,7 @@ def enable_stack_allocator(kernel: Any = None, **_: Any) -> Any:
 
 
 def force_auto_alloc(kernel: Any) -> Any:
-    """Return the kernel's own places of tensors are not used."""
+    """Make a kernel whose own places of tensors are not used."""
     kernel.places = False
     return kernel
 

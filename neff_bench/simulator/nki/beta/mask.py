@@ -23,7 +23,7 @@ class Affine(Protocol):
     start: int
 
     def __getitem__(self, key: Any) -> Affine:
-        """Return new axes and parts of axes."""
+        """Return the mask with new axes and parts of axes."""
 
     def __mul__(self, factor: int) -> Any:
         """Multiply by a whole number."""
