@@ -80,6 +80,8 @@ def from_numpy(array):
 
 
 def test_a_function_on_torch_tensors_is_called_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # the end of the test takes the stand-in out again
+    del sys.modules["torch"]
     (tmp_path / "torch.py").write_text(TORCH)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "theirs.py").write_text(

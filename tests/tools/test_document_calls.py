@@ -126,7 +126,6 @@ def prepare(call: str, here: Path) -> None:
 @pytest.mark.skipif(any(Path("/dev").glob("neuron*")), reason="the list says what calls do without a device")
 @pytest.mark.parametrize("page", CALLS)
 def test_each_call_of_a_page_does_what_its_row_says(page, here, monkeypatch):
-    monkeypatch.delitem(sys.modules, "torch", raising=False)  # a stand-in of another test is not what the page is about
     for call, expected in CALLS[page].items():
         if isinstance(expected, Shown):
             assert expected.says in blocks(page), call
