@@ -15,7 +15,8 @@ from neff_bench.terminal.output import write_answer
 HELP = """Show what is in a NEFF, an NTFF, an HLO module or a profile JSON, with no AWS tool installed.
 
 PATH is a file, a Parquet profile of neuron-explorer, or a directory to look through: a directory is shown as lists, NEFF sizes against
-shapes. What an NTFF says is marked exact (version 6 on trn2), calibrated (version 5 on inf2), unverified, or simulated. A trace that lies
+shapes. What an NTFF says is marked: exact (equal to what AWS's profiler reads: version 6 on trn2), calibrated (times within 0.5 % of
+that: version 5 on inf2), unverified (never compared), or simulated. A trace that lies
 beside a NEFF, or is named together with one, is checked to be of that program. A profile's derived figures are recomputed from its counters.
 
 \b

@@ -108,7 +108,9 @@ def read_container(path: str | os.PathLike[str]) -> Container:
     source = open_source(path)
     head = source.read(0, DATA_START)
     if len(head) < DATA_START:
-        raise ParseError(name, len(head), f"{len(head)} bytes are no NTFF: its header alone has {DATA_START}")
+        raise ParseError(
+            name, len(head), f"not an NTFF: the file has {len(head)} bytes, and the header alone {DATA_START}"
+        )
     version = head[0]
     if version != SIMULATED and version not in VERSIONS:
         known = ", ".join(str(known) for known in VERSIONS)

@@ -244,7 +244,7 @@ def read_members(
 def _checked_header(source: Source) -> layout.Header:
     name, head = source.path, source.read(0, HEADER_BYTES + 2)
     if not is_neff(head):
-        raise ParseError(name, 0, "not a NEFF: no 1024-byte header of package version 1 or 2 and NEFF version 1 or 2")
+        raise ParseError(name, 0, "not a NEFF: it does not begin with a NEFF's header of 1024 bytes")
     header = layout.unpack_header(head)
     data_bytes, lnc = header.data_bytes, header.lnc_size
     if data_bytes > source.size_bytes - HEADER_BYTES:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from neff_bench.installation import pip_install
 from neff_bench.parsers.errors import ParseError, guarded
 from neff_bench.parsers.metadata import Metadata, metadata_from
 from neff_bench.parsers.summary import Summary, summary_from
@@ -58,7 +59,7 @@ def open_table(path: Path) -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise ParseError(path, None, "Parquet needs pyarrow: pip install 'neff-bench[parquet]'") from None
+        raise ParseError(path, None, f"Parquet needs pyarrow: {pip_install('parquet')}") from None
     try:
         return pyarrow.parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from neff_bench.parsers.trace import MEANING
 from neff_bench.terminal.answer import Answer, Column, Grid
 
 Found = dict[str, Any]
@@ -221,7 +222,8 @@ def _trace(one: Found) -> list[Grid]:
     facts = _pairs(
         one["path"],
         [
-            ("NTFF", f"version {one['version']}, {_bytes(one['bytes'])}; figures are {one['certainty']}"),
+            ("NTFF", f"version {one['version']}, {_bytes(one['bytes'])}"),
+            ("figures", MEANING[one["certainty"]]),
             ("total time", f"{_microseconds(one['total_time_s'])} us" if one["total_time_s"] is not None else None),
             ("active time", f"{_microseconds(one['total_active_time_s'])} us" if one["total_active_time_s"] else None),
             ("cycles", one["neuroncore_cycle_count"]),

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Certainty = Literal["exact", "calibrated", "unverified", "simulated"]
+MEANING: Mapping[Certainty, str] = {
+    "exact": "exact: equal to what AWS's profiler reads",
+    "calibrated": "calibrated: counts are equal to what AWS's profiler reads, times lie within 0.5 %",
+    "unverified": "unverified: this kind of trace was never compared with what AWS's profiler reads",
+    "simulated": "simulated: computed by neuron-sim, with no device",
+}
+"""What people read for how far the figures of a trace were checked."""
 
 
 OF_OPCODE = "instructions of opcode "

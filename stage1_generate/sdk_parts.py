@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from neff_bench.chips import CHIPS
+from neff_bench.installation import pip_install
 from neff_bench.sdk.identify import identify
 from neff_bench.sdk.release import Release, order
 
@@ -114,11 +115,11 @@ def _abilities(
         return
     formats = release.formats(tool)
     summary = next((name for name in ("summary-json", "parquet") if name in formats), "")
-    without = "" if has_pyarrow or summary != "parquet" else "Parquet needs pyarrow: pip install 'neff-bench[parquet]'"
+    without = "" if has_pyarrow or summary != "parquet" else f"Parquet needs pyarrow: {pip_install('parquet')}"
     yield Ability("read a profile", f"{tool} view: {summary}", profiler or without or None)
     whole = [name for name in ("parquet", "json") if name in formats]
     unread = whole == ["parquet"] and not has_pyarrow
-    why = f"SDK {release.name} writes Parquet alone, which needs pyarrow: pip install 'neff-bench[parquet]'"
+    why = f"SDK {release.name} writes Parquet alone, which needs pyarrow: {pip_install('parquet')}"
     schema = f", schema {release.parquet_schema.version}" if release.parquet_schema.version else ""
     how = " or ".join("Parquet" + schema if name == "parquet" else "JSON" for name in whole)
     yield Ability("read a whole profile (--hot)", how, profiler or (why if unread else None))

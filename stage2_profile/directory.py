@@ -146,7 +146,7 @@ def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> 
     with progress(len(found), "profiling") as step:
 
         def done(row: Row) -> None:
-            status = "cached" if row.case in pipeline.cached else row.status
+            status = pipeline.reused.get(row.case, row.status)
             step(f"{row.case}: {status}", failed=row.failed)  # the table says why
 
         rows = profile_all(pipeline, found, workers, done)
@@ -321,7 +321,7 @@ def choose_tools(kinds: Iterable[str], options: Options, warm: WarmParent | None
         tools["sim"] = _found(partial(find_simulator, warm=warm), options)
     for found in tools.values():
         if isinstance(found, Tool):
-            notice(f"profiling with {found}")
+            notice(f"{'reading profiles' if options.steps == 'view' else 'profiling'} with {found}")
             if found.kind == "sim" and (why := slow()) is not None:
                 notice(f"the simulator works without its compiled parts ({why})")
             if found.name in NEURON_TOOLS and not identify("tools", found.version).known:

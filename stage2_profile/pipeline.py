@@ -67,7 +67,7 @@ class Pipeline:
     """What is done to each bundle.
 
     `tools`: the profiler for each kind of NEFF, or the reason why there is none. `pools`: the cores for each. `verified`: which bundles were compared with their checksums before.
-    `cached`: gets the name of each bundle whose run is taken as it is.
+    `reused`: gets a word for each bundle whose capture is taken as it is: `cached`, or `viewed` where a view of it was made.
     `compare`: see `check_outputs`. `rows`: those of an earlier call. `elsewhere`: captures and views on another host, None to do so on this one.
     """
 
@@ -75,7 +75,7 @@ class Pipeline:
     tools: dict[Kind, Tool | str] = field(default_factory=dict)
     pools: dict[Kind, CorePool] = field(default_factory=dict)
     verified: Verified | None = None
-    cached: set[str] = field(default_factory=set)
+    reused: dict[str, str] = field(default_factory=dict)
     compare: Compare | None = None
     rows: RowIndex | None = None
     elsewhere: Elsewhere | None = None
@@ -122,7 +122,7 @@ class Pipeline:
         row = self.rows.row(bundle) if self.rows is not None and reusable else None
         if row is None:
             return self._made(bundle)
-        self.cached.add(bundle.name)
+        self.reused[bundle.name] = "cached"
         return row
 
     def _keep(self, bundle: Bundle, row: Row, path: Path, record: runs.Run) -> Row:
@@ -142,7 +142,7 @@ class Pipeline:
         if self.options.steps == "parse":
             best = runs.best_run(bundle.path, bundle.manifest.neff_sha256)
             if best.found is not None:
-                self.cached.add(bundle.name)
+                self.reused[bundle.name] = "cached"
                 row = run_row(bundle, *best.found, read_traces=True)
                 return with_warnings(row, best.damaged) if best.damaged else self._keep(bundle, row, *best.found)
             if best.damaged:
@@ -158,7 +158,7 @@ class Pipeline:
         self._verify(bundle)
         finished = self._finished(bundle, tool, best)
         if finished is not None:
-            self.cached.add(bundle.name)
+            self.reused[bundle.name] = "cached"
             return finished
         if self.elsewhere is not None and self.elsewhere.shared:
             return self.elsewhere(bundle)  # the host there holds the lock
@@ -198,7 +198,7 @@ class Pipeline:
         row = run_row(bundle, *usable)
         if row.status == "failed":
             return None
-        self.cached.add(bundle.name)
+        self.reused[bundle.name] = "cached"
         return with_warnings(row, best.damaged) if best.damaged else self._keep(bundle, row, *usable)
 
     def _locked(self, bundle: Bundle, tool: Tool, descriptor: int) -> Row:
@@ -212,8 +212,8 @@ class Pipeline:
             record = view(bundle, path, record, tool, self.options, (descriptor,))
         if record.status == "viewed" and self.options.detail:
             record = view_detail(bundle, path, record, tool, self.options, (descriptor,))
-        if record is taken and not wants_more(bundle, record, self.options):
-            self.cached.add(bundle.name)
+        if taken is not None and not wants_more(bundle, record, self.options):
+            self.reused[bundle.name] = "cached" if record is taken else "viewed"
         record = with_verdict(bundle, path, record, self.compare)
         notes = self._repeated(bundle, tool, record, descriptor) if self.options.steps == "all" else ()
         return with_warnings(run_row(bundle, path, record), (*notes, *(best.damaged if usable else ())))

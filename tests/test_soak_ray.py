@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install 'neff-bench[ray]'")
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install '.[ray]'")
 @pytest.mark.parametrize("way", [[], ["--shared"]], ids=["bytes", "shared"])
 def test_a_cluster_that_is_interrupted_and_loses_a_host_gives_every_row_once(way):
     command = [sys.executable, str(ROOT / "bench" / "soak_ray.py"), "--cases", "40", "--hosts", "3", *way]

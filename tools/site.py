@@ -153,7 +153,7 @@ def agents() -> str:
     """The tools that `neff-bench mcp` serves."""
     parts = ["# Tools for agents (MCP)\n", INSTRUCTIONS + "\n"]
     parts += [
-        "```bash\npip install 'neff-bench[mcp]'\nneff-bench mcp --root my-kernels   # the command that an agent's configuration names\n```\n"
+        "```bash\npip install 'mcp>=2.0'\nneff-bench mcp --root my-kernels   # the command that an agent's configuration names\n```\n"
     ]
     for tool in asyncio.run(server_of(Limits(ROOT, 30.0, 1 << 32)).list_tools()):
         parts.append(

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from neff_bench.errors import WrongCall
+from neff_bench.installation import pip_install
 from neff_bench.terminal.command import command
 
 
@@ -29,7 +30,7 @@ def mcp(root: Path, timeout: float, memory: int) -> None:
     An agent can run the kernels below --root, with your rights. It can name nothing else.
 
     \b
-    pip install 'neff-bench[mcp]'
+    pip install 'mcp>=2.0'
     neff-bench mcp --root my-kernels     # the command that an agent's configuration names
     """
     try:
@@ -38,5 +39,5 @@ def mcp(root: Path, timeout: float, memory: int) -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("mcp", "pydantic"):
             raise
-        raise WrongCall("mcp is not installed: pip install 'neff-bench[mcp]'") from None
+        raise WrongCall(f"mcp is not installed: {pip_install('mcp')}") from None
     server_of(Limits(root.resolve(), timeout, memory << 20)).run()

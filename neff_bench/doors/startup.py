@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from neff_bench.errors import NeffBenchError
-from neff_bench.installation import IMPORT_ROOT
+from neff_bench.installation import IMPORT_ROOT, pip_install
 
 PACKAGES = ("nki", "neuronxcc", "torch_neuronx", "torch_xla")
 EXTRAS = {"torch": "torch", "jax": "xla"}
@@ -62,7 +62,7 @@ def _told(kind: type[BaseException], error: BaseException, trace: TracebackType 
         told.__cause__ = told.__context__ = None
     print("".join(told.format()), end="", file=sys.stderr)
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
-        print(f"{error.name} is an extra: pip install 'neff-bench[{EXTRAS[error.name]}]'", file=sys.stderr)
+        print(f"{error.name} is not installed: {pip_install(EXTRAS[error.name])}", file=sys.stderr)
 
 
 class _FirstImport(MetaPathFinder, Loader):

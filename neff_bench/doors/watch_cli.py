@@ -11,6 +11,7 @@ import click
 
 from neff_bench.chips import CHIPS
 from neff_bench.errors import DONE, WrongCall
+from neff_bench.installation import pip_install
 from neff_bench.sdk.installed import OPTION
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from neff_bench.doors.watch.session import State
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-EXTRA = "watch needs its extra: pip install 'neff-bench[watch]'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ def watch(options: WatchOptions) -> int:
             from neff_bench.doors.watch.serving import serve
         except ModuleNotFoundError as error:
             if (error.name or "").split(".")[0] in ("starlette", "uvicorn", "sse_starlette", "watchfiles"):
-                raise WrongCall(EXTRA) from None
+                raise WrongCall(f"watch needs a server of pages: {pip_install('watch')}") from None
             raise
         try:
             serve(subject, warm, options.port, options.timeout, streams.status, _Teller(options.form))

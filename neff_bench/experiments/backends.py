@@ -13,6 +13,7 @@ from typing import Any
 from neff_bench.experiments.errors import Unavailable
 from neff_bench.experiments.nki_kernels import call_on_device, nki_kernel
 from neff_bench.experiments.workload import MlpConfig, Workload
+from neff_bench.installation import pip_install
 
 DEVICE_FILES = Path("/dev")
 AUTO = ("neuron", "cuda", "torch", "jax", "numpy")
@@ -149,7 +150,7 @@ def _jax(threads: int) -> Backend:
     try:
         import jax
     except ImportError:
-        raise Unavailable("jax not available: pip install 'neff-bench[xla]'") from None
+        raise Unavailable(f"jax is not installed: {pip_install('xla')}") from None
 
     def prepare(workload: Workload) -> Prepared:
         import jax.numpy as jnp
@@ -195,7 +196,7 @@ def _compiled(run: Callable[[], Any], wait: Callable[[Any], Any]) -> Prepared:
 
 def _torch_module(prefix: str) -> Any:
     if importlib.util.find_spec("torch") is None:
-        raise Unavailable(f"{prefix}: torch is not installed (pip install 'neff-bench[torch]')")
+        raise Unavailable(f"{prefix}: torch is not installed ({pip_install('torch')})")
     import torch
 
     return torch

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neff_bench.history.errors import HistoryError
+from neff_bench.installation import pip_install
 
 MIN_SIZE = 3
 """Values on each side of a change point. One or two odd values are no change."""
@@ -65,9 +66,7 @@ def measured_changes(values: Sequence[float]) -> list[Change]:
         import numpy as np
         import ruptures
     except ImportError:
-        raise HistoryError(
-            "change points of measured series need ruptures: pip install 'neff-bench[history]'"
-        ) from None
+        raise HistoryError(f"change points of measured series need ruptures: {pip_install('history')}") from None
     signal = (np.asarray(_without_spikes(values, sigma), dtype=float) / sigma).reshape(-1, 1)
     finder = ruptures.KernelCPD(kernel="linear", min_size=MIN_SIZE).fit(signal)
     ends = finder.predict(pen=PENALTY * float(np.log(len(values))) * (1 + _UNCERTAIN / len(values)))

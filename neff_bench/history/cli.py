@@ -34,7 +34,7 @@ def history(ctx: click.Context, db: Path, output: Path | None, link: str | None)
     """Keep the rows of every commit, and say since when a kernel is slower.
 
     Simulated numbers are exact: any difference is a change. Measured times scatter: their change points come from
-    ruptures (pip install 'neff-bench[history]'). Values of different models, tools or machines are never joined.
+    the package ruptures. Values of different models, tools or machines are never joined.
 
     \b
     neff-bench history add neffs.out --db history

@@ -10,6 +10,7 @@ from typing import Any
 
 from neff_bench.history import database
 from neff_bench.history.errors import HistoryError
+from neff_bench.installation import pip_install
 from neff_bench.system.files import write_whole
 
 COLUMNS = ("sha", "date", "case_name", "source", "made_by", "machine", "metric", "value")
@@ -42,7 +43,7 @@ def write_parquet(directory: Path, output: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise HistoryError(f"{output}: Parquet needs pyarrow: pip install 'neff-bench[parquet]'") from None
+        raise HistoryError(f"{output}: Parquet needs pyarrow: {pip_install('parquet')}") from None
     columns: list[list[Any]] = [list(column) for column in zip(*rows(directory), strict=True)] or [[] for _ in COLUMNS]
     sink = io.BytesIO()
     pq.write_table(pa.table(dict(zip(COLUMNS, columns, strict=True))), sink, compression="zstd")

@@ -15,6 +15,7 @@ from shutil import copyfile
 from typing import Any
 
 from neff_bench.errors import NeffBenchError
+from neff_bench.installation import pip_install
 from neff_bench.nkilib.library import Kernel, Library
 from neff_bench.simulator.commands.nkilib_tests import environment, pytest_command
 from neff_bench.system.files import write_whole
@@ -50,7 +51,7 @@ def discover(library: Library, kernels: Sequence[Kernel], shapes: Path, out: Pat
     """Run the tests that import these kernels up to their launches, and write `out/shapes.yaml`: the cases of `shapes` and one
     for each kernel of which a launch could be written down. `timeout_s`: for each test file. Raises `NeffBenchError`."""
     if find_spec("pytest") is None:
-        raise NeffBenchError("discover runs nki-library's tests: pip install 'neff-bench[discover]'")
+        raise NeffBenchError(f"discover runs nki-library's tests, which need: {pip_install('discover')}")
     out.mkdir(parents=True, exist_ok=True)
     cases: dict[str, Mapping[str, Any]] = {}
     reasons = {kernel.entry: "no test imports it" for kernel in kernels}

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from neff_bench.errors import NeffBenchError, WrongCall
+from neff_bench.installation import pip_install
 from neff_bench.system.signals import SIGNALS
 
 NEURON_CORES = "neuron_cores"
@@ -107,7 +108,7 @@ def connected(address: str) -> Iterator[Cluster]:
     try:
         import ray
     except ImportError:
-        raise WrongCall("--ray needs Ray: pip install 'neff-bench[ray]'") from None
+        raise WrongCall(f"--ray needs Ray: {pip_install('ray')}") from None
     _check_port(address if address != "auto" else os.environ.get("RAY_ADDRESS", ""))
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
     try:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from neff_bench.errors import OutputError
+from neff_bench.installation import pip_install
 from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline
 from neff_bench.terminal.text import csv_cell
 from neff_bench.viewer.perfetto import to_perfetto
@@ -70,7 +71,7 @@ def to_parquet(timelines: Sequence[Timeline]) -> bytes:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise OutputError("Parquet needs pyarrow: pip install 'neff-bench[parquet]', or --output x.json") from None
+        raise OutputError(f"Parquet needs pyarrow: {pip_install('parquet')}, or --output x.json") from None
     records = [
         {"file": timeline.path, "table": name, **row, **stack_text(row)}
         for timeline in timelines

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.chips.dtypes import SIZE_BYTES
-from neff_bench.installation import IMPORT_ROOT, __version__
+from neff_bench.installation import IMPORT_ROOT, __version__, pip_install
 from neff_bench.neffs.agreement import disagreement
 from neff_bench.neffs.bundle import LOG, Manifest, RankFiles, TensorFile, write_manifest
 from neff_bench.neffs.case import Case
@@ -99,9 +99,7 @@ def build(job: Job) -> Manifest:
     except NoTorch:
         if "nkilib" not in implementation.needs:
             raise
-        torch_note = (
-            "its reference in nki-library needs torch, so its outputs are not checked: pip install 'neff-bench[torch]'"
-        )
+        torch_note = f"its reference in nki-library needs torch, so its outputs are not checked: {pip_install('torch')}"
         by_rank, tolerance = _write_tensors(replace(kernel, reference=None), case, named, in_files, out_files)
     rank_inputs = None
     if case.ranks > 1:

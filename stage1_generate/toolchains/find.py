@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from neff_bench.installation import IMPORT_ROOT
+from neff_bench.installation import IMPORT_ROOT, pip_install
 from neff_bench.sdk.installed import module_folder
 from neff_bench.stage1_generate.errors import ToolchainError
 
@@ -42,7 +42,7 @@ class Toolchain:
         if "nkilib" in needs and self.nkilib is None:
             return "needs nki-library: give --nkilib PATH or set NKILIB_PATH to a checkout of aws-neuron/nki-library"
         if route == "xla" and not self.has_jax and not (neuron and self.has_torch_neuronx):
-            return "needs jax to trace the kernel: pip install 'neff-bench[xla]'"
+            return f"needs jax to trace the kernel: {pip_install('xla')}"
         if route == "xla" and neuron and not (self.has_neuronx_cc or self.has_torch_neuronx):
             return "needs the command neuronx-cc of the AWS Neuron SDK"
         if route == "nki" and neuron and not self.has_nki:

@@ -16,12 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from neff_bench.installation import pip_install
 from neff_bench.parsers.hlo import portable
 from neff_bench.stage1_generate.entries import load
 from neff_bench.stage1_generate.errors import GenerateError
 from neff_bench.terminal import streams
-
-MISSING_JAX = "jax is not installed; install it with: pip install 'neff-bench[xla]'"
 
 
 class TraceError(GenerateError):
@@ -41,7 +40,7 @@ def trace(
     try:
         import jax
     except ImportError:
-        raise TraceError(MISSING_JAX) from None
+        raise TraceError(f"jax is not installed: {pip_install('xla')}") from None
     struct: Any = jax.ShapeDtypeStruct
     shapes = [struct(tuple(shape), _jax_dtype(dtype)) for shape, dtype in inputs]
     try:

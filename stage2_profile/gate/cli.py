@@ -12,9 +12,9 @@ from neff_bench.terminal.options import takes
 def gate(options: GateOptions) -> int:
     """Say of each metric of each kernel whether it is worse, better, the same, or whether nobody can tell.
 
-    BEFORE and AFTER are profiled stores; BEFORE may be a baseline, which is a file that --update makes and keeps. Counters and
-    simulated times are exact: any rise is worse. Measured times need several captures (profile-neffs --captures). The
-    answer names the source lines whose instructions changed. Exit code 0: nothing is worse; 1: something is; 2: wrong call.
+    BEFORE and AFTER are profiled stores; BEFORE may be a baseline, which is a file that --update makes and keeps. A counter that
+    rises is worse, and so is a simulated time that rises by more than 0.1 %. A measured time is judged by the confidence interval of
+    several captures (profile-neffs --captures). The answer names the source lines whose instructions changed. Exit code 0: nothing is worse; 1: something is; 2: wrong call.
 
     \b
     neff-bench gate base.neffs head.neffs --config benchmarks/gate.yaml --format md --output comment.md

@@ -18,14 +18,15 @@ from neff_bench.errors import WrongCall
 
 ENGINES = (*(TITLES[ENGINE_ORDER.index(engine)] for engine in SHOWN), "DMA")
 NS_PER_US = 1000.0
-CONTROL = "(control)"
+CONTROL = "(around the kernel)"
+FETCH = "(instruction fetch)"
 WITH_LINE = "/./"
 
 
 @dataclass(frozen=True)
 class Event:
     """One instruction, or one DMA packet. `where`: its innermost source line, else its HLO operation or tensor, else `(opcode)`.
-    `(control)`: what the compiler and runtime add around a kernel. `callers`: the lines that called the innermost one, outermost first. `located`: a source line or an HLO operation made it."""
+    `CONTROL`: what the compiler and runtime add around a kernel. `FETCH`: packets that bring instructions to the engines. `callers`: the lines that called the innermost one, outermost first. `located`: a source line or an HLO operation made it."""
 
     engine: str
     where: str
@@ -86,7 +87,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             where=row.nki_source_location
             or (row.variable if row.variable != "unknown" else "")
             or row.queue_name
-            or f"({row.queue_type})",
+            or (FETCH if row.queue_type == "instruction" else f"({row.queue_type})"),
             opcode=row.queue_type,
             operands=f"{row.variable} {row.transfer_size} bytes",
             core=row.subgraph,

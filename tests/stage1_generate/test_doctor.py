@@ -154,7 +154,9 @@ def test_whether_nki_runs_on_this_instance(instance, nki, how, why_not):
 
 def test_parquet_alone_needs_pyarrow():
     found = sdk_parts.examine({"neuron-explorer": "2.34.2"}, {}, False)
-    assert next(ability.why_not for ability in found.abilities if "--hot" in ability.what).endswith("[parquet]'")
+    assert next(ability.why_not for ability in found.abilities if "--hot" in ability.what).endswith(
+        "pip install 'pyarrow>=14'"
+    )
 
 
 def test_install_help_names_the_wheels_of_the_newest_release_by_version_and_aws_index():

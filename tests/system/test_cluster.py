@@ -34,7 +34,8 @@ def said(tmp_path, room, ray, *words):
 
 @pytest.mark.parametrize("room", COMMANDS)
 def test_a_host_without_ray_is_told_what_to_install(tmp_path, room):
-    assert said(tmp_path, room, None, "--ray", "auto") == (2, "error: --ray needs Ray: pip install 'neff-bench[ray]'\n")
+    code, told = said(tmp_path, room, None, "--ray", "auto")
+    assert code == 2 and told.startswith("error: --ray needs Ray: pip install 'ray>=")
 
 
 def test_an_address_where_nothing_answers_is_said_at_once(tmp_path):

@@ -303,6 +303,9 @@ class ExplainOptions(OutputOptions):
 def explain_command(options: ExplainOptions) -> None:
     """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, hot lines, advice, and which constants of the chip matter.
 
+    NEFF is the file.neff of a case that neuron-sim built. Where the time went in a trace, simulated or measured: profile-neffs --hot and
+    neff-bench view.
+
     \b
     Examples:
       neuron-sim explain file.neff
@@ -322,6 +325,10 @@ def explain_command(options: ExplainOptions) -> None:
     from neff_bench.simulator.commands.explain_answer import advice_on, answer
     from neff_bench.simulator.commands.view import load_profile
 
+    if neff.endswith(".ntff"):
+        raise click.UsageError(f"{neff} is a trace; explain takes its NEFF, and neff-bench view shows the trace")
+    if Path(neff).is_dir():
+        raise click.UsageError(f"{neff} is a directory; name the NEFF of a case in it: CASE/file.neff")
     profile = load_profile(neff, None)
     if options.constants:
         from neff_bench.simulator.chips import constant_lines

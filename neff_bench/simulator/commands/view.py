@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neff_bench.chips import Chip
+from neff_bench.installation import pip_install
 from neff_bench.parsers.formats.profile import PARQUET_KEYS, parquet_table
 from neff_bench.simulator.chips import chip_for, what_if
 from neff_bench.simulator.compiler.code.assembler import assemble
@@ -110,7 +111,7 @@ def write_parquet(profile: Profile, neff_name: str, ntff_name: str, directory: s
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise ViewError("parquet needs pyarrow: pip install 'neff-bench[parquet]', or --output-format json") from None
+        raise ViewError(f"parquet needs pyarrow: {pip_install('parquet')}, or --output-format json") from None
     tables = tables_of(profile, neff_name, ntff_name)
     os.makedirs(directory, exist_ok=True)
     for name, rows in tables.items():

@@ -88,7 +88,7 @@ def read_neff_content(path: str) -> NeffContent:
         raise CaptureError(error.what, path) from None
     encoded, code = members.get(PROGRAM_MEMBER), members.get(CODE_MEMBER)
     if encoded is None:
-        what = "no simulated program inside: a NEFF of the real compiler runs on a device, with neuron-explorer"
+        what = "AWS's compiler built it, and neuron-sim reads only what neuron-sim built; neff-bench inspect shows what is in it"
         raise CaptureError(what, path)
     try:
         program = decode(encoded)

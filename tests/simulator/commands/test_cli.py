@@ -264,6 +264,12 @@ def test_only_the_asked_output_is_saved(folder):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize(("name", "told"), [("profile.ntff", "takes its NEFF"), (".", "CASE/file.neff")])
+def test_explain_says_what_it_takes_instead(folder, name, told):
+    wrong = run("explain", name, cwd=folder)
+    assert wrong.returncode == 2 and told in wrong.stderr
+
+
 def test_explain_prints_text_and_json(folder):
     text = run("explain", "file.neff", "--what-if", "hbm_bandwidth=2x", cwd=folder)
     assert text.returncode == 0 and "bound by" in text.stdout and "hbm_bandwidth=2x" in text.stdout

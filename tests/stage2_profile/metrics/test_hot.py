@@ -51,10 +51,10 @@ def test_lines_are_summed_by_engine_slowest_first_and_control_last(kernel):
     assert lines(kernel) == [
         ("Tensor", "/k/kernel.py:33", 2, pytest.approx(0.4)),
         ("Tensor", "/k/kernel.py:3", 1, pytest.approx(0.35)),
-        ("Tensor", "(control)", 1, pytest.approx(0.25)),
+        ("Tensor", "(around the kernel)", 1, pytest.approx(0.25)),
         ("Vector", "(CAST)", 1, pytest.approx(0.07)),
         ("DMA", "weights", 2, pytest.approx(0.9)),
-        ("DMA", "(instruction)", 1, pytest.approx(0.02)),
+        ("DMA", "(instruction fetch)", 1, pytest.approx(0.02)),
     ]
 
 
@@ -67,7 +67,7 @@ def test_percent_is_of_the_engine(kernel):
 def test_count_is_for_each_engine(kernel):
     assert [entry[:2] for entry in lines(kernel, count=1)] == [
         ("Tensor", "/k/kernel.py:33"),
-        ("Tensor", "(control)"),
+        ("Tensor", "(around the kernel)"),
         ("Vector", "(CAST)"),
         ("DMA", "weights"),
     ]
@@ -92,7 +92,7 @@ def test_instructions_are_listed_longest_first_without_control(kernel):
         ("kernel.py", {"/k/kernel.py:33", "/k/kernel.py:3"}),
         ("/:3+$/", {"/k/kernel.py:33", "/k/kernel.py:3"}),
         ("/CAST|weights/", {"(CAST)", "weights"}),
-        ("bfloat16", {"/k/kernel.py:33", "/k/kernel.py:3", "(control)"}),
+        ("bfloat16", {"/k/kernel.py:33", "/k/kernel.py:3", "(around the kernel)"}),
         ("a.b", set()),
         ("/./", {"/k/kernel.py:33", "/k/kernel.py:3"}),
     ],
