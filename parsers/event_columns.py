@@ -54,7 +54,7 @@ class Columns(Sequence[Row], Generic[Row]):
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return [self[one] for one in range(*at.indices(self._length))]
-        return self.part(at, tuple(self.columns))
+        return self.kind(**{name: _value(column, at) for name, column in self.columns.items()})
 
     def __iter__(self) -> Iterator[Row]:
         names = tuple(self.columns)
@@ -64,10 +64,6 @@ class Columns(Sequence[Row], Generic[Row]):
     def of_kind(self, kind: Callable[..., Any]) -> Columns[Any]:
         """Return the same rows as another class, without the columns that it has no field for."""
         return Columns(kind, {name: column for name, column in self.columns.items() if hasattr(kind, name)})
-
-    def part(self, at: int, names: Sequence[str]) -> Row:
-        """Return a row with these fields alone."""
-        return self.kind(**{name: _value(self.columns[name], at) for name in names if name in self.columns})
 
 
 def columns_of(rows: Sequence[Any]) -> Sequence[Any]:
@@ -155,14 +151,14 @@ class IdIndex:
         return np.where(there, self._order[place], -1)
 
 
-def coded(rows: Sequence[Any], names: Sequence[str], function: Callable[[Any], Any]) -> Coded:
-    """Return what a function says of each row, which may ask for these fields alone. The values come in the order of their first rows."""
+def coded(rows: Sequence[Any], names: Sequence[str], function: Callable[..., Any]) -> Coded:
+    """Return what a function says of these fields of each row; a field that the rows do not have is "". The values come in the order of their first rows."""
     import numpy as np
 
     found: dict[Any, int] = {}
     if not isinstance(rows, Columns):
-        codes = np.array([found.setdefault(function(row), len(found)) for row in rows], np.int64)
-        return Coded(codes, tuple(found))
+        asked = (function(*(getattr(row, name, "") for name in names)) for row in rows)
+        return Coded(np.array([found.setdefault(said, len(found)) for said in asked], np.int64), tuple(found))
     together, different = np.zeros(len(rows), np.int64), 1
     for name in names:
         if name in rows.columns:
@@ -175,9 +171,18 @@ def coded(rows: Sequence[Any], names: Sequence[str], function: Callable[[Any], A
     first[together[::-1]] = np.arange(len(rows))[::-1]  # of several the last one counts, which is the first row
     number = np.zeros(different, np.int64)
     used = np.flatnonzero(first >= 0)
-    for key, at in sorted(zip(used.tolist(), first[used].tolist()), key=lambda pair: pair[1]):
-        number[key] = found.setdefault(function(rows.part(at, names)), len(found))
+    used = used[np.argsort(first[used])]
+    fields = [_values(rows, name, first[used]) for name in names]
+    number[used] = [found.setdefault(said, len(found)) for said in map(function, *fields)]
     return Coded(number[together], tuple(found))
+
+
+def _values(rows: Columns[Any], name: str, places: np.ndarray) -> Sequence[Any]:
+    """Return a field, whose column is a `Coded`, of the rows at these places."""
+    if name not in rows.columns:
+        return [getattr(rows.kind(), name, "")] * len(places)
+    column = rows.columns[name]
+    return [column.values[code] for code in column.codes[places].tolist()]
 
 
 def links(rows: Sequence[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -65,10 +65,8 @@ class _Rows:
         self.work, self.is_dma = (
             _marks(rows, test) for test in (lambda name: name not in SETUP, lambda name: name.startswith("DMA_"))
         )
-        self._engines = coded(rows, ("subgroup",), lambda row: row.subgroup)
-        self.on_engine = self._on_engine(
-            coded(rows, ("subgraph", "subgroup"), lambda row: (row.subgraph, row.subgroup)).codes
-        )
+        self._engines = coded(rows, ("subgroup",), str)
+        self.on_engine = self._on_engine(coded(rows, ("subgraph", "subgroup"), lambda *both: both).codes)
         ids = IdIndex(rows)
         self.done = self._done(timeline, ids)
         at, before, _ = links(rows)
@@ -117,7 +115,7 @@ class _Rows:
 
 def _marks(rows: Sequence[InstructionRow], test: Callable[[str], bool]) -> np.ndarray:
     """Return for each row whether its opcode passes a test."""
-    found = coded(rows, ("opcode",), lambda row: test(row.opcode))
+    found = coded(rows, ("opcode",), test)
     marks: np.ndarray = np.array(found.values, bool)[found.codes]
     return marks
 

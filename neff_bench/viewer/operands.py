@@ -45,9 +45,14 @@ class Operand(NamedTuple):
 
 def operands_in(text: str) -> tuple[Operand, ...]:
     """Return the operands that are access patterns, in the order of the text."""
-    channels = _CHANNELS.search(text)
+    channels = _CHANNELS.search(text) if "channels=" in text else None
     partitions = int(channels[1]) if channels else None
-    return tuple(_operand(groups, partitions) for groups in _OPERAND.findall(text))
+    return tuple(operand for word in text.split() for operand in _operands(word, partitions))
+
+
+@lru_cache(maxsize=1 << 14)  # many instructions share an operand
+def _operands(word: str, partitions: int | None) -> tuple[Operand, ...]:
+    return tuple(_operand(groups, partitions) for groups in _OPERAND.findall(word))
 
 
 def _operand(groups: tuple[str, ...], partitions: int | None) -> Operand:
@@ -57,7 +62,6 @@ def _operand(groups: tuple[str, ...], partitions: int | None) -> Operand:
     return Operand(name, dtype or None, _memory(buffer, place), whole, free, step, own if buffer else partitions)
 
 
-@lru_cache(maxsize=4096)  # the instructions of a loop share a few
 def _extent(steps: str, counts: str, partitions_first: bool) -> tuple[int, int, int | None]:
     """Return the elements of a partition, the step between them, and the partitions, where they are told."""
     numbers = [int(one) for one in counts.split(",") if one]

@@ -59,7 +59,7 @@ def roofline(target: str | None, lnc: int | None, dtype: str | None = None) -> R
 def roofline_of(timeline: Timeline) -> Roofline | None:
     """Return the roofs of the device that a timeline was taken on."""
     instance = timeline.summary.get("instance_type")
-    cores = set(coded(timeline.instructions, ("subgraph",), lambda row: row.subgraph).values)
+    cores = set(coded(timeline.instructions, ("subgraph",), str).values)
     return roofline(family_of(instance if isinstance(instance, str) else None), len(cores))
 
 

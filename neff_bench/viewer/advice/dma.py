@@ -143,7 +143,7 @@ def _loaded_again(facts: Facts) -> Iterator[Advice]:
             "hbm_write_bytes",
         )
         return
-    variable = coded(facts.timeline.dma, ("variable",), lambda packet: packet.variable)
+    variable = coded(facts.timeline.dma, ("variable",), str)
     moved = np.bincount(variable.codes, numbers(facts.timeline.dma, "transfer_size"), len(variable.values)).tolist()
     moves = {name: size for size, name in zip(moved, variable.values) if name not in ("", "unknown")}
     most = f", most of it {max(again, key=again.__getitem__)}" if (again := _again(facts) or moves) else ""

@@ -27,10 +27,8 @@ _THROTTLE = re.compile(r"throttle_activity_(\d+)_active_time_nc(\d+)_percent")
 
 def _float32(facts: Facts) -> Iterator[Advice]:
     products = facts.indices(lambda row: row.subgroup == "Tensor" and row.opcode not in SETUP)
-    wide = [
-        index for index in products
-        if any(mark in facts.text(index) for mark in FLOAT32) and any(mark in operand for operand in facts.text(index).split() for mark in FLOAT32 if not operand.startswith("dst="))
-    ]  # fmt: skip
+    reads_wide = facts.of_texts(products, _reads_float32)
+    wide = [index for index in products if reads_wide[index]]
     if wide:
         on_pe = facts.time_us(wide)
         yield Advice(
@@ -39,6 +37,11 @@ def _float32(facts: Facts) -> Iterator[Advice]:
             on_pe / 2,
             "tensor_active_us",
         )
+
+
+def _reads_float32(text: str) -> bool:
+    read = (word for word in text.split() if not word.startswith("dst="))
+    return any(mark in text for mark in FLOAT32) and any(mark in word for word in read for mark in FLOAT32)
 
 
 def _transposes(facts: Facts) -> Iterator[Advice]:

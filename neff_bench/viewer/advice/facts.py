@@ -87,7 +87,7 @@ class Facts:
     @cached_property
     def kinds(self) -> Coded:
         """What all rules ask of every row: its `Kind`."""
-        return coded(self.rows, Kind._fields, _kind_of)
+        return coded(self.rows, Kind._fields, Kind)
 
     def kind(self, index: int) -> Kind:
         """Return that of a row."""
@@ -96,11 +96,7 @@ class Facts:
 
     @cached_property
     def _texts(self) -> Coded:
-        return coded(self.rows, ("operands",), lambda row: row.operands)
-
-    @cached_property
-    def _parsed(self) -> dict[int, tuple[Operand, ...]]:
-        return {}
+        return coded(self.rows, ("operands",), str)
 
     def text(self, index: int) -> str:
         """Return the operands of a row, as the profile writes them."""
@@ -108,19 +104,18 @@ class Facts:
         return found
 
     def operands(self, index: int) -> tuple[Operand, ...]:
-        """Return the operands of a row; instructions of a loop often share one text, which is read once."""
-        code = int(self._texts.codes[index])
-        if code not in self._parsed:
-            self._parsed[code] = operands_in(self._texts.values[code])
-        return self._parsed[code]
+        """Return the operands of a row."""
+        return operands_in(self.text(index))
 
     def of_operands(self, indices: Sequence[int], ask: Callable[[tuple[Operand, ...]], float]) -> dict[int, float]:
         """Return what `ask` says of the operands of each row; it is asked once for each text."""
-        codes = self._texts.codes[np.asarray(indices, np.int64)]
-        unique, place = np.unique(codes, return_inverse=True)
-        first = np.asarray(indices, np.int64)[np.unique(codes, return_index=True)[1]]
-        said = np.array([ask(self.operands(at)) for at in first.tolist()], float)
-        return dict(zip(indices, said[place].tolist())) if len(unique) else {}
+        return self.of_texts(indices, lambda text: ask(operands_in(text)))
+
+    def of_texts(self, indices: Sequence[int], ask: Callable[[str], float]) -> dict[int, float]:
+        """Return what `ask` says of the operands of each row, as the profile writes them; it is asked once for each text."""
+        unique, place = np.unique(self._texts.codes[np.asarray(indices, np.int64)], return_inverse=True)
+        said = np.array([ask(self._texts.values[code]) for code in unique.tolist()], float)
+        return dict(zip(indices, said[place].tolist()))
 
     def starts(self, indices: Sequence[int] | None = None) -> tuple[Any, Any]:
         """Return begin and end of these rows, or of all, in ns."""
@@ -186,10 +181,6 @@ class Facts:
         """Return the part of the kernel's own time in which an engine works."""
         mine = self.indices(lambda row: row.opcode not in SETUP and row.subgroup == engine)
         return covered_ns(self.starts(mine)) / NS_PER_US / self.span_us if self.span_us else 0.0
-
-
-def _kind_of(row: Any) -> Kind:
-    return Kind(*(getattr(row, name, "") for name in Kind._fields))
 
 
 def _computes(kind: Kind) -> bool:

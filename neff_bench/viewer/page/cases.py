@@ -50,5 +50,5 @@ def texts_of(timeline: Timeline, roots: Sequence[Path]) -> Mapping[str, str]:
     stacks: set[tuple[str, ...]] = set()
     for table in (timeline.instructions, timeline.dma):
         fields = ("nki_source_location", "nki_call_stack")
-        stacks |= {*coded(table, fields, lambda row: (row.nki_source_location or "", *row.nki_call_stack)).values}
+        stacks |= {*coded(table, fields, lambda line, calls: (line or "", *calls)).values}
     return read_sources(dict.fromkeys(line for stack in sorted(stacks) for line in stack if stack[0]), roots)

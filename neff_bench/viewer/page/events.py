@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from neff_bench.parsers.event_columns import Coded, IdIndex, coded, field_of, links, numbers
-from neff_bench.parsers.event_rows import Dependence, DmaRow, InstructionRow, Timeline
+from neff_bench.parsers.event_rows import Dependence, Timeline
 
 Kind = Literal["dma", "engine", "semaphore"]
 KINDS: tuple[Kind, ...] = ("dma", "engine", "semaphore")
@@ -149,9 +148,9 @@ class _Table(NamedTuple):
     """Rows of one kind, and how each of the columns of an event follows from some of their fields. `amount`: the name of a field."""
 
     rows: Sequence[Any]
-    place: tuple[Sequence[str], Callable[[Any], tuple[Kind, str, str]]]
-    name: tuple[Sequence[str], Callable[[Any], str]]
-    detail: tuple[Sequence[str], Callable[[Any], str]]
+    place: tuple[Sequence[str], Callable[..., tuple[Kind, str, str]]]
+    name: tuple[Sequence[str], Callable[..., str]]
+    detail: tuple[Sequence[str], Callable[..., str]]
     amount: str
 
 
@@ -162,23 +161,23 @@ def _tables(timeline: Timeline) -> tuple[_Table, ...]:
     return (
         _Table(
             timeline.instructions,
-            (("subgraph", "subgroup", "opcode"), lambda row: ("engine", row.subgraph, engine_of(row))),
-            (("opcode",), lambda row: row.opcode or "(no opcode)"),
+            (("subgraph", "subgroup", "opcode"), lambda core, *rest: ("engine", core, engine_of(*rest))),
+            (("opcode",), lambda opcode: opcode or "(no opcode)"),
             (("bir_instruction_name", "hlo_name", "operands", "alignment"), _detail),
             "evt_wait_time",
         ),
         _Table(
             timeline.dma,
-            (("subgraph", "queue_name", "subgroup", "queue_type"), lambda row: ("dma", row.subgraph, queue_of(row))),
+            (("subgraph", "queue_name", "subgroup", "queue_type"), lambda core, *rest: ("dma", core, queue_of(*rest))),
             (("variable", "queue_type"), _moved_by),
-            (("subgroup", "queue_type"), lambda row: f"{row.subgroup}\n{row.queue_type}\n"),
+            (("subgroup", "queue_type"), lambda *fields: "\n".join((*fields, ""))),
             "transfer_size",
         ),
         _Table(
             timeline.semaphores,
-            (("subgraph",), lambda row: ("semaphore", row.subgraph, "Semaphores")),
-            (("id",), lambda row: str(row.id)),
-            ((), lambda _: ""),
+            (("subgraph",), lambda core: ("semaphore", core, "Semaphores")),
+            (("id",), str),
+            (("subgraph",), lambda _: ""),
             "value",
         ),
     )
@@ -219,34 +218,32 @@ def _numbered(column: Coded, number: Callable[[Any], int]) -> Any:
     return np.array([number(value) for value in column.values], np.float64)[column.codes]
 
 
-def _stack(row: Any) -> tuple[str, ...]:
+def _stack(line: str | None, calls: Sequence[str], hlo_name: str) -> tuple[str, ...]:
     """Return the lines of a row, the innermost first; the operation of a graph that has no lines."""
-    innermost = getattr(row, "nki_source_location", None) or getattr(row, "hlo_name", "")
-    return (innermost, *reversed(getattr(row, "nki_call_stack", ()))) if innermost else ()
+    innermost = line or hlo_name
+    return (innermost, *reversed(calls)) if innermost else ()
 
 
-def engine_of(row: InstructionRow) -> str:
+def engine_of(engine: str, opcode: str) -> str:
     """Return the track of an instruction."""
-    return "TensorMatrix" if row.subgroup == "Tensor" and row.opcode == "MATMUL" else row.subgroup or "(no engine)"
+    return "TensorMatrix" if (engine, opcode) == ("Tensor", "MATMUL") else engine or "(no engine)"
 
 
-def queue_of(row: DmaRow) -> str:
+def queue_of(name: str, subgroup: str, kind: str) -> str:
     """Return the track of a packet: the name of its queue, else number and kind."""
-    return row.queue_name or " ".join(filter(None, (row.subgroup.split("-")[0], row.queue_type))) or "DMA"
+    return name or " ".join(filter(None, (subgroup.split("-")[0], kind))) or "DMA"
 
 
 def _order(kind: Kind, name: str) -> int:
     return ENGINES.index(name) if kind == "engine" and name in ENGINES else len(ENGINES)
 
 
-def _detail(row: InstructionRow) -> str:
-    placed = "" if row.alignment == "compiled" else row.alignment
-    return f"{row.bir_instruction_name}\n{row.hlo_name}\n{row.operands.strip()}\n{placed}"
+def _detail(name: str, hlo_name: str, operands: str, alignment: str) -> str:
+    return f"{name}\n{hlo_name}\n{operands.strip()}\n{'' if alignment == 'compiled' else alignment}"
 
 
-def _moved_by(row: DmaRow) -> str:
-    variable = row.variable if row.variable != "unknown" else ""
-    return variable or row.queue_type or "packet"
+def _moved_by(variable: str, kind: str) -> str:
+    return (variable if variable != "unknown" else "") or kind or "packet"
 
 
 def _placed(
@@ -272,24 +269,25 @@ def _placed(
 
 
 def _levels(start: Any, duration: Any) -> Any:
-    """Return for each event, by start, the first row on which it overlaps nothing."""
-    end = start + duration
-    levels = np.zeros(len(start), np.int64)
+    """Return for each event, by start, the first row on which it overlaps nothing. The first row is filled from begin to end, then the second."""
+    count, end = len(start), start + duration
     if not (start[1:] < np.maximum.accumulate(end)[:-1]).any():
-        return levels
-    busy: list[tuple[float, int]] = []
-    free: list[int] = []
-    rows = 0
-    for at, (begin, stop) in enumerate(zip(start.tolist(), end.tolist())):
-        while busy and busy[0][0] <= begin:
-            heappush(free, heappop(busy)[1])
-        if free:
-            level = heappop(free)
-        else:
-            level, rows = rows, rows + 1
-        heappush(busy, (stop, level))
-        levels[at] = level
-    return levels
+        return np.zeros(count, np.int64)
+    after = np.maximum(np.searchsorted(start, end), np.arange(1, count + 1)).tolist()
+    levels = [0] * count
+    onward = [*range(count + 1)]  # from each event towards the next one that has no row yet, itself where it has none
+    level = first = 0
+    while first < count:
+        at = first
+        while at < count:
+            levels[at], onward[at] = level, at + 1
+            at = after[at]
+            while onward[at] != at:
+                onward[at] = at = onward[onward[at]]
+        while onward[first] != first:
+            onward[first] = first = onward[onward[first]]
+        level += 1
+    return np.array(levels)
 
 
 def _edges(timeline: Timeline, first: int) -> tuple[Any, ...]:
