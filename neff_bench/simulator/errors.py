@@ -61,6 +61,10 @@ class CapacityWarning(UserWarning):
     """What CapacityError says, where only the numbers of a kernel are asked for: `nki.simulate` has no memory limit."""
 
 
+class UnwrittenWarning(UserWarning):
+    """A kernel returns an output that it did not write, or not wholly."""
+
+
 class NotModelledError(KernelError):
     """Valid NKI that the simulator does not model."""
 

@@ -35,6 +35,11 @@ def refused(x):
     return nl.ndarray((129, 8), x.dtype, nl.sbuf)  # refused
 
 
+@nki.jit
+def lost(x):
+    return nl.ndarray(x.shape, x.dtype, nl.shared_hbm)  # lost
+
+
 def right(x):
     return 2 * x
 
@@ -57,6 +62,11 @@ def double(x):
 @nki.jit
 def refused(x):
     return nl.load(x[0:4, 0:9])  # refused
+
+
+@nki.jit
+def lost(x):
+    return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)  # lost
 
 
 def right(x):
@@ -90,9 +100,11 @@ LAUNCHED = {"my_kernels": CURRENT, "old_kernels": OLD}
 """What a script launches: its jax functions are run by jax itself."""
 FILES = {**LAUNCHED, "jax_kernels": JAX}
 IMPLEMENTATION = {"my_kernels": "nki", "old_kernels": "nki", "jax_kernels": "xla"}
+REFERENCE = {"right": "right", "wrong": "wrong", "refused": "right", "lost": None}
 SHAPE = (128, 8)
 CASES = [(file, ending) for file in FILES for ending in ("right", "wrong", "refused")]
-FEW = [("my_kernels", "wrong"), ("old_kernels", "refused"), ("jax_kernels", "right")]
+CASES += [(file, "lost") for file in LAUNCHED]
+FEW = [("my_kernels", "wrong"), ("old_kernels", "refused"), ("jax_kernels", "right"), ("old_kernels", "lost")]
 """For doors that start programs: each dialect and each ending."""
 SCRIPT = """
 import json
@@ -102,6 +114,7 @@ import my_kernels, old_kernels
 said = {}
 for kernels in (my_kernels, old_kernels):
     kernels.double(np.ones((128, 8), np.float32))
+    kernels.lost(np.ones((128, 8), np.float32))
     try:
         kernels.refused(np.ones((128, 8), np.float32))
     except Exception as error:
@@ -118,6 +131,7 @@ def test_all(neff_bench):
     said = {}
     for kernels in (my_kernels, old_kernels):
         kernels.double(np.ones((128, 8), np.float32))
+        kernels.lost(np.ones((128, 8), np.float32))
         try:
             kernels.refused(np.ones((128, 8), np.float32))
         except Exception as error:
@@ -125,6 +139,10 @@ def test_all(neff_bench):
     print("SAID", json.dumps(said))
     print("ROWS", json.dumps([to_dict(row) for row in neff_bench.rows]))
 """
+
+
+def function(ending):
+    return "double" if ending in ("right", "wrong") else ending
 
 
 @pytest.fixture(scope="module")
@@ -137,10 +155,10 @@ def project(tmp_path_factory):
     (folder / "test_kernels.py").write_text(TEST)
     cases = [
         {
-            "kernel": f"{file}.py:{'refused' if ending == 'refused' else 'double'}",
+            "kernel": f"{file}.py:{function(ending)}",
             "implementation": IMPLEMENTATION[file],
             "inputs": {"x": {"shape": list(SHAPE), "dtype": "float32"}},
-            "reference": f"{file}.py:{'right' if ending == 'refused' else ending}",
+            **({"reference": f"{file}.py:{REFERENCE[ending]}"} if REFERENCE[ending] else {}),
             "target": "trn2",
             "seed": number,
         }
@@ -157,11 +175,11 @@ def started(folder, *words, data=None):
 
 
 def entry(folder, file, ending):
-    return f"{folder / file}.py:{'refused' if ending == 'refused' else 'double'}"
+    return f"{folder / file}.py:{function(ending)}"
 
 
 def reference(folder, file, ending):
-    return f"{folder / file}.py:{'right' if ending == 'refused' else ending}"
+    return REFERENCE[ending] and f"{folder / file}.py:{REFERENCE[ending]}"
 
 
 def commands(folder, shapes, *flags):
@@ -204,8 +222,12 @@ def pytests(folder):
 
 def launched(rows, said):
     """Launches have no reference, so a right and a wrong kernel look alike."""
-    by_file = {row["kernel"].partition(".")[0]: row for row in rows}
-    found = {(file, ending): by_file[file] for file in LAUNCHED for ending in ("right", "wrong")}
+    by_name = {row["kernel"]: row for row in rows}
+    found = {
+        (file, ending): by_name[f"{file}.{function(ending)}"]
+        for file in LAUNCHED
+        for ending in ("right", "wrong", "lost")
+    }
     return found | {(file, "refused"): {"reason": said[file], "kernel": f"{file}.refused"} for file in LAUNCHED}
 
 
@@ -295,7 +317,7 @@ def compiled(folder, model, *words):
 def compile(folder):
     found = {}
     for file in LAUNCHED:
-        for ending in ("right", "refused"):
+        for ending in ("right", "refused", "lost"):
             spec = {"entry": entry(folder, file, ending), "inputs": [{"name": "x", "shape": SHAPE, "dtype": "float32"}]}
             (folder / "kernel.json").write_text(json.dumps(spec))
             found[file, ending] = compiled(folder, folder / "kernel.json", "--framework", "NKI")
@@ -317,17 +339,23 @@ def test_a_kernel_has_one_answer(project, usual, door):
     for (file, ending), row in found.items():
         expected = usual[file, ending]
         if ending == "refused":
-            line = FILES[file].splitlines().index(next(x for x in FILES[file].splitlines() if "# refused" in x)) + 1
-            assert f"{file}.py:{line}" in row["reason"], row["reason"]
+            assert line_of(file, ending) in row["reason"], row["reason"]
             assert row.get("check") in (None, "not built", expected["check"])
         elif row:
-            assert row["kernel"] == f"{file}.double"
+            assert row["kernel"] == f"{file}.{function(ending)}"
             assert (row["lnc"], row["shapes"], row["dtype"]) == (1, "128x8", "float32")
-            assert row["case"].startswith(f"{file}.double_{IMPLEMENTATION[file]}_128x8")
+            assert row["case"].startswith(f"{file}.{function(ending)}_{IMPLEMENTATION[file]}_128x8")
             assert round(row["total_time_us"], 6) == expected["total_time_us"]
             assert list(row["warnings"]) == list(expected["warnings"])
             checks = {"right": "passed", "wrong": "wrong"} if door in CHECKING else {}
-            assert (row["check"] or "unchecked") == checks.get(ending, "unchecked")
+            assert (row["check"] or "unchecked") == ({"lost": "suspect"} | checks).get(ending, "unchecked")
+            if ending == "lost":
+                assert row["reason"] == f"output output0 was never written ({line_of(file, ending)})"
+
+
+def line_of(file, mark):
+    number = next(number for number, text in enumerate(FILES[file].splitlines(), 1) if f"# {mark}" in text)
+    return f"{file}.py:{number}"
 
 
 def test_a_graph_of_jax_has_its_time_where_neuron_sim_compiles_it(project, usual):

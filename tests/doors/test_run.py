@@ -244,6 +244,28 @@ def test_the_pytest_plugin_asserts_on_time_and_prints_the_table(tmp_path):
     assert "scale" in done.stdout and "SIMULATED" in done.stdout
 
 
+LOST = """
+import nki, nki.language as nl, numpy as np
+
+@nki.jit
+def lost(x):
+    return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+
+def test_lost():
+    assert not lost(np.ones((128, 64), np.float32)).any()
+"""
+
+
+def test_a_suspect_row_ends_a_session_of_pytest_without_failures_with_one(tmp_path):
+    (tmp_path / "test_lost.py").write_text(LOST)
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "neff_bench.doors.pytest_plugin", "--neff-bench"]
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert "1 passed" in done.stdout and "suspect: test_lost.lost" in done.stdout
+    assert "UnwrittenWarning: output output0 was never written (test_lost.py:6)" in done.stdout
+    assert done.returncode == 1
+
+
 def test_run_takes_a_module(run, tmp_path):
     (tmp_path / "test_it.py").write_text(TEST.replace("(neff_bench)", "()").replace("    assert neff_bench", "    # "))
     done = run("", "-m", "pytest", "-q", "test_it.py")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def of_program(program: Program) -> list[Finding]:
     """Return all that recording alone shows."""
-    return [*without_outputs(program), *_unwritten_outputs(program)]
+    return [*without_outputs(program), *unwritten_outputs(program)]
 
 
 def without_outputs(program: Program) -> list[Finding]:
@@ -66,7 +66,8 @@ def _first_writer(program: Program, index: int) -> Instruction:
     return next(i for core in program.cores for i in core if any(a.buffer == index for a in i.writes.values()))
 
 
-def _unwritten_outputs(program: Program) -> Iterator[Finding]:
+def unwritten_outputs(program: Program) -> Iterator[Finding]:
+    """Yield the outputs that are not whole, as far as no address of run time decides it."""
     outputs = {index for index in program.outputs if program.buffers[index].kind == "output"}
     written: dict[int, set[Access]] = {index: set() for index in outputs}
     for core in program.cores:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from neff_bench.chips import first_of_generation
-from neff_bench.simulator.errors import KernelError, SimulatorError
+from neff_bench.simulator.errors import KernelError, SimulatorError, UnwrittenWarning
 from neff_bench.simulator.nki.annotations import Annotation
 from neff_bench.simulator.nki.jit import label
 from neff_bench.simulator.nki.mistakes import home
@@ -83,6 +84,7 @@ def _launched(
     function: Callable[..., Any], calls: Sequence[inspect.BoundArguments], lnc: int, *, fits: bool
 ) -> list[Launch]:
     from neff_bench.simulator.execution.execute import execute_ranks
+    from neff_bench.simulator.execution.findings import unwritten_outputs
 
     given: list[dict[str, Any]] = [{} for _ in calls]
     held, *_ = [_held(call, mine) for call, mine in zip(calls, given)]
@@ -100,6 +102,8 @@ def _launched(
         outputs = [_zeros(program) for _ in arrays]
     else:
         outputs = execute_ranks(program, arrays)
+        for told in unwritten_outputs(program):
+            warnings.warn(str(told), UnwrittenWarning, stacklevel=2)
     return [_finished(label(function), program, *rank, shape) for rank in zip(given, arrays, outputs, strict=True)]
 
 

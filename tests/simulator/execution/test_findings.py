@@ -37,6 +37,11 @@ STORE = """
     nisa.dma_copy(dst=out[128:256, :], src=t)
 """
 MISTAKES = {
+    "an output that nothing writes": (
+        "unwritten-output",
+        """    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)  # here
+""",
+    ),
     "a tile that nothing wrote is stored": (
         "unwritten-read",
         """
@@ -219,8 +224,6 @@ MISTAKES = {
 }
 OF_TWO_CORES = ("race", "doubled-work")
 REFUSED = {
-    "an output that nothing writes": """    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)  # here
-""",
     "a row behind the last": LOAD
     + """
     nisa.dma_copy(dst=out[192:320, :], src=t)  # here
