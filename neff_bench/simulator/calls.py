@@ -18,10 +18,13 @@ from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Program
 
 
 def judged(program: Program) -> list[Finding]:
-    """Return the rules that a program breaks, with the line of each."""
-    return sorted(
-        {*findings.of_calls(calls(program), program.target), *findings.of_kernel(kernel(program), program.target)}
-    )
+    """Return the rules that a program breaks, with the line of each. The program keeps them: its row and the report of its file need the same."""
+    kept = vars(program)
+    if "judged" not in kept:
+        of_calls = findings.of_calls(calls(program), program.target)
+        kept["judged"] = sorted({*of_calls, *findings.of_kernel(kernel(program), program.target)})
+    found: list[Finding] = kept["judged"]
+    return found
 
 
 def refused(program: Program, folders: Iterable[str | Path]) -> list[KnownFinding]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isnan
+from typing import Any
 
 import numpy as np
 
@@ -35,46 +37,47 @@ class PathStep:
 def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
     """Return the steps in order of time; none for a timeline that does not tell what depends on what."""
     rows = _Rows(timeline)
-    if not len(rows.before_start) or not rows.work.any():
+    if not len(rows.before_start) or rows.last is None:
         return ()
-    first = rows.start[rows.work].min()
-    done = np.where(np.isnan(rows.done), 0.0, rows.done)
-    index = int(np.where(rows.work, np.maximum(done, rows.end), -np.inf).argmax())
-    until, waited = float(max(done[index], rows.end[index])), True
+    (index, until), waited = rows.last, True
     steps: list[PathStep] = []
     while True:
-        start = float(rows.start[index])
+        start = rows.start[index]
         spent_on = DMA if waited and rows.is_dma[index] else rows.engine(index)
         if until > start:
             steps.append(PathStep(index, start, until, spent_on))
         found = rows.latest(index)
-        if found is None or rows.start[found] < first:
+        if found is None or rows.start[found] < rows.first_ns:
             return tuple(reversed(steps))
         until, waited, index = start, found != rows.on_engine[index], found
 
 
 class _Rows:
-    """The instructions of a timeline as columns. `done`: when the result of each was there; NaN for a DMA whose packets are not known.
-    `on_engine`: for each the one that began before it on its engine, -1 for the first. `before`: those that it depends on; of row i they are
-    `before[before_start[i]:before_start[i + 1]]`, and there are none at all of a timeline that does not tell them."""
+    """The instructions of a timeline as columns, whose elements are Python's own numbers: each step of the path asks for a few. `done`: when the
+    result of each was there; NaN for a DMA whose packets are not known. `on_engine`: for each the one that began before it on its engine, -1 for the first. `before`:
+    those that it depends on; of row i they are `before[before_start[i]:before_start[i + 1]]`, and there are none at all of a timeline that does not tell
+    them. `first_ns`: when the first work begins. `last`: the work that is done last, and when; None where none is done."""
 
     def __init__(self, timeline: Timeline) -> None:
         rows = timeline.instructions
-        self.start = numbers(rows, "timestamp")
-        self.end = self.start + numbers(rows, "duration")
-        self.work, self.is_dma = (
+        start = numbers(rows, "timestamp")
+        end = start + numbers(rows, "duration")
+        works, is_dma = (
             _marks(rows, test) for test in (lambda name: name not in SETUP, lambda name: name.startswith("DMA_"))
         )
-        self._engines = coded(rows, ("subgroup",), str)
-        self.on_engine = self._on_engine(coded(rows, ("subgraph", "subgroup"), lambda *both: both).codes)
         ids = IdIndex(rows)
-        self.done = self._done(timeline, ids)
+        done = np.where(is_dma, _last_packets(timeline, ids, len(rows)), end)
+        self._engines = coded(rows, ("subgroup",), str)
+        on_engine = _on_engine(coded(rows, ("subgraph", "subgroup"), lambda *both: both).codes, start)
         at, before, _ = links(rows)
         before = ids.find(before)
-        at, self.before = at[before >= 0], before[before >= 0]
-        self.before_start = (
-            np.searchsorted(at, np.arange(len(rows) + 1)) if _is_linked(rows, len(before)) else np.zeros(0, int)
-        )
+        at, before = at[before >= 0], before[before >= 0]
+        linked = _is_linked(rows, len(before))
+        before_start = np.searchsorted(at, np.arange(len(rows) + 1)) if linked else np.zeros(0, np.int64)
+        self.first_ns, self.last = _ends(works, start, np.fmax(end, done))
+        columns = start, end, done, is_dma, on_engine, before, before_start
+        views: Any = map(memoryview, columns)
+        self.start, self.end, self.done, self.is_dma, self.on_engine, self.before, self.before_start = views
 
     def engine(self, index: int) -> str:
         """Return the engine of a row."""
@@ -82,35 +85,47 @@ class _Rows:
 
     def latest(self, index: int) -> int | None:
         """Return what a row started after; None for the first of all."""
-        start, on_engine = self.start[index], int(self.on_engine[index])
+        start, on_engine = self.start[index], self.on_engine[index]
         # An engine takes its next instruction before the result of the last one is there.
         ended = [(min(self.end[on_engine], start), on_engine)] if on_engine >= 0 else []
-        unknown = []
+        unknown: list[int] = []
         for one in self.before[self.before_start[index] : self.before_start[index + 1]].tolist():
             if self.start[one] < start:
-                if np.isnan(self.done[one]):
+                if isnan(self.done[one]):
                     unknown.append(one)
                 elif self.done[one] <= start:
                     ended.append((self.done[one], one))
-        last = max(ended, default=None)
+        last: tuple[float, int] | None = max(ended, default=None)
         if unknown and (last is None or start - last[0] > SIGNAL_NS):
-            return int(max(unknown, key=self.start.__getitem__))
-        return int(last[1]) if last else None
+            return max(unknown, key=self.start.__getitem__)
+        return last[1] if last else None
 
-    def _done(self, timeline: Timeline, ids: IdIndex) -> np.ndarray:
-        packets = timeline.dma
-        trigger = ids.find(field_of(packets, "trigger", -1))
-        end = (numbers(packets, "timestamp") + numbers(packets, "duration"))[trigger >= 0]
-        last = np.full(len(self.start), -np.inf)
-        np.maximum.at(last, trigger[trigger >= 0], np.maximum(end, 0.0))
-        return np.where(self.is_dma, np.where(np.isinf(last), np.nan, last), self.end)
 
-    def _on_engine(self, engine: np.ndarray) -> np.ndarray:
-        order = np.lexsort((self.start, engine))
-        before = np.full(len(order), -1)
-        same = engine[order[1:]] == engine[order[:-1]]
-        before[order[1:][same]] = order[:-1][same]
-        return before
+def _last_packets(timeline: Timeline, ids: IdIndex, count: int) -> np.ndarray:
+    """Return the end of the last packet that each row started; NaN where none is known."""
+    packets = timeline.dma
+    trigger = ids.find(field_of(packets, "trigger", -1))
+    end = (numbers(packets, "timestamp") + numbers(packets, "duration"))[trigger >= 0]
+    last = np.full(count, -np.inf)
+    np.maximum.at(last, trigger[trigger >= 0], np.maximum(end, 0.0))
+    return np.where(np.isinf(last), np.nan, last)
+
+
+def _on_engine(engine: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Return the row that began before each on its engine; -1 for the first."""
+    order = np.lexsort((start, engine))
+    before = np.full(len(order), -1)
+    same = engine[order[1:]] == engine[order[:-1]]
+    before[order[1:][same]] = order[:-1][same]
+    return before
+
+
+def _ends(works: np.ndarray, start: np.ndarray, over: np.ndarray) -> tuple[float, tuple[int, float] | None]:
+    """Return when the first work begins, and the row and the time of the work that is over last."""
+    if not works.any():
+        return 0.0, None
+    last = int(np.where(works, over, -np.inf).argmax())
+    return float(start[works].min()), (last, float(over[last]))
 
 
 def _marks(rows: Sequence[InstructionRow], test: Callable[[str], bool]) -> np.ndarray:

@@ -47,7 +47,7 @@ def operands_in(text: str) -> tuple[Operand, ...]:
     """Return the operands that are access patterns, in the order of the text."""
     channels = _CHANNELS.search(text) if "channels=" in text else None
     partitions = int(channels[1]) if channels else None
-    return tuple(operand for word in text.split() for operand in _operands(word, partitions))
+    return tuple(operand for word in text.split() if "[" in word for operand in _operands(word, partitions))
 
 
 @lru_cache(maxsize=1 << 14)  # many instructions share an operand

@@ -209,9 +209,10 @@ def accumulation_flags(instructions: Sequence[Instruction], code: Code) -> dict[
     last of its group. Where the kernel leaves it open, the first write of a region overwrites."""
     flags: dict[int, int] = {}
     open_groups: dict[int, dict[int, int]] = {}
-    for index in range(len(code)):
-        instruction = instructions[int(code.origin[index])]
-        if code.opcode[index] != _MATMUL:
+    origin = code.origin.tolist()
+    for index, (at, opcode) in enumerate(zip(origin, code.opcode.tolist())):
+        instruction = instructions[at]
+        if opcode != _MATMUL:
             if instruction.engine != "tensor":
                 # Another engine's write ends the groups of that tile.
                 for access in instruction.writes.values():
@@ -222,7 +223,7 @@ def accumulation_flags(instructions: Sequence[Instruction], code: Code) -> dict[
         groups = open_groups.setdefault(dst.buffer, {})
         before = groups.get(dst.offset, -1)
         wanted = instruction.attributes.get("accumulate")
-        if before >= 0 and code.origin[before] == code.origin[index]:
+        if before >= 0 and origin[before] == at:
             starts = False
         elif instruction.op == "nc_transpose" or instruction.attributes.get("is_transpose"):
             starts = True

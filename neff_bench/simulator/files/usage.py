@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.program.capacity import share_bytes, span, union_bytes
-from neff_bench.simulator.program import Buffer, Instruction, Memory, Program
+from neff_bench.simulator.compiler.program.columns import MEMORIES, table_of
+from neff_bench.simulator.program import Buffer, Memory, Program
 from neff_bench.simulator.timing.schedule import CoreSchedule
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Use(NamedTuple):
@@ -25,42 +29,40 @@ class Use(NamedTuple):
 
 def memory_use(program: Program, number: int, timed: CoreSchedule) -> list[Use]:
     """Return the use of SBUF and PSUM of core `number`, in order of time; one for each change."""
-    held, chip = _held_ns(program.cores[number], timed), chip_for(program.target)
+    begin, end = _held_ns(program, number, timed)
+    chip = chip_for(program.target)
     found: list[Use] = []
     memories: tuple[Memory, ...] = ("sbuf", "psum")
     for memory in memories:
         capacity = chip.psum_partition_bytes if memory == "psum" else chip.sbuf_partition_bytes
-        mine = {index: times for index, times in held.items() if program.buffers[index].memory == memory}
-        for time_ns, used in _sweep(program.buffers, mine):
+        mine = (end > begin) & (table_of(program).buffers.memory == MEMORIES.index(memory))
+        changes = [
+            (time_ns, step, index)
+            for time, step in ((begin, 1), (end, -1))
+            for time_ns, index in zip(time[mine].tolist(), mine.nonzero()[0].tolist())
+        ]
+        for time_ns, used in _sweep(program.buffers, sorted(changes)):
             found.append(Use(round(time_ns * 1000), memory, used / capacity))
     return sorted(found)
 
 
-def _held_ns(instructions: Sequence[Instruction], timed: CoreSchedule) -> dict[int, tuple[float, float]]:
-    """Return from when to when each buffer is used."""
+def _held_ns(program: Program, number: int, timed: CoreSchedule) -> tuple[np.ndarray, np.ndarray]:
+    """Return from when to when a core uses each buffer; to -inf where it does not."""
     import numpy as np
 
-    start, done = np.full(len(instructions), np.inf), np.full(len(instructions), -np.inf)
-    np.minimum.at(start, timed.code.origin, timed.start_ns)
-    np.maximum.at(done, timed.code.origin, timed.done_ns)
-    held: dict[int, tuple[float, float]] = {}
-    for instruction, begin, end in zip(instructions, start.tolist(), done.tolist()):
-        for operands in (instruction.reads, instruction.writes):
-            for access in operands.values():
-                for buffer in (access.buffer, *(part.index.buffer for part in access.dynamic)):
-                    first, last = held.get(buffer, (begin, end))
-                    held[buffer] = (min(first, begin), max(last, end))
-    return held
+    columns, origin, buffers = table_of(program).cores[number], timed.code.origin, len(program.buffers)
+    start, done = np.full(len(columns.kind), np.inf), np.full(len(columns.kind), -np.inf)
+    np.minimum.at(start, origin, timed.start_ns)
+    np.maximum.at(done, origin, timed.done_ns)
+    begin, end = np.full(buffers, np.inf), np.full(buffers, -np.inf)
+    used, uses = columns.views.buffer[columns.view], np.diff(columns.use_start)
+    np.minimum.at(begin, used, np.repeat(start, uses))
+    np.maximum.at(end, used, np.repeat(done, uses))
+    return begin, end
 
 
-def _sweep(buffers: Sequence[Buffer], held: dict[int, tuple[float, float]]) -> Iterator[tuple[float, int]]:
-    """Yield bytes of a partition in use after each change. Tensors that the kernel placed count once where they share bytes."""
-    changes = sorted(
-        change
-        for index, (begin, end) in held.items()
-        if end > begin
-        for change in ((begin, 1, index), (end, -1, index))
-    )
+def _sweep(buffers: Sequence[Buffer], changes: Sequence[tuple[float, int, int]]) -> Iterator[tuple[float, int]]:
+    """Yield bytes of a partition in use after each of the changes (ns, 1 or -1, buffer). Tensors that the kernel placed count once where they share bytes."""
     packed = 0
     placed: Counter[tuple[int, int]] = Counter()
     for position, (time_ns, step, index) in enumerate(changes):

@@ -15,8 +15,8 @@ from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
 
 MOST = 0.9
 FLOW = [*Dependence].index(Dependence.FLOW)
-FLOAT32 = ("=fp32@", "=float32@")
-"""How operands of AWS's profiler and of the simulator say it."""
+_READS_FLOAT32 = re.compile(r"(?<!\S)(?!dst=)\S*=(fp32|float32)@")
+"""An operand that is read, as AWS's profiler and as the simulator says it."""
 COPIES = ("COPY", "CAST")
 BUSY, HBM_BUSY = 0.9, 0.6
 """From here on an engine, or HBM, is at its roof (the guide's figures)."""
@@ -27,7 +27,7 @@ _THROTTLE = re.compile(r"throttle_activity_(\d+)_active_time_nc(\d+)_percent")
 
 def _float32(facts: Facts) -> Iterator[Advice]:
     products = facts.indices(lambda row: row.subgroup == "Tensor" and row.opcode not in SETUP)
-    reads_wide = facts.of_texts(products, _reads_float32)
+    reads_wide = facts.of_texts(products, lambda text: _READS_FLOAT32.search(text) is not None)
     wide = [index for index in products if reads_wide[index]]
     if wide:
         on_pe = facts.time_us(wide)
@@ -37,11 +37,6 @@ def _float32(facts: Facts) -> Iterator[Advice]:
             on_pe / 2,
             "tensor_active_us",
         )
-
-
-def _reads_float32(text: str) -> bool:
-    read = (word for word in text.split() if not word.startswith("dst="))
-    return any(mark in text for mark in FLOAT32) and any(mark in word for word in read for mark in FLOAT32)
 
 
 def _transposes(facts: Facts) -> Iterator[Advice]:

@@ -15,12 +15,12 @@ const FAMILIES = ["dma", "sync", "tensor", "vector", "scalar", "gpsimd", "wait"]
 
 function eventColors(names, waits) {
   const style = getComputedStyle(document.documentElement), hues = FAMILIES.map(family => rgb(style.getPropertyValue(`--${family}`).trim()));
-  const shade = name => {
+  const shades = names.map(name => {
     let hash = 7;
     for (const letter of name) hash = (hash * 31 + letter.codePointAt(0)) >>> 0;
     return 0.88 + 0.06 * (hash % SHADES);
-  };
-  return hues.flatMap(hue => names.map((name, number) => waits.includes(number) ? hues.at(-1) : hue.map(part => Math.min(255, Math.round(part * shade(name))))));
+  });
+  return hues.flatMap(hue => shades.map((shade, number) => waits.includes(number) ? hues.at(-1) : hue.map(part => Math.min(255, Math.round(part * shade)))));
 }
 
 // One pixel of ImageData, on a machine with low bytes first.

@@ -20,7 +20,8 @@ async function openCase(state, events = null) {
     try {
       const t = makeTimeline(host, head, events || await loadEvents(number, head));
       timelines.set(number, t);
-      connectMouse(t); connectControls(t); connectLines(t); connectEvents(t);
+      connectMouse(t); connectControls(t); connectLines(t);
+      requestAnimationFrame(() => setTimeout(connectEvents, 0, t)); // it stands below, and the timeline is painted before it
       new ResizeObserver(() => layOut(t)).observe(t.base.parentElement);
     } catch (error) {
       host.textContent = `The timeline cannot be shown in this browser: ${error}`;

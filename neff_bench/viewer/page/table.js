@@ -1,5 +1,5 @@
 // The events as a table: those that are found, and lie in the chosen area. A click on a head sorts.
-const PAGE = 200;
+const PAGE = 200, NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 4 });
 const COLUMNS = [
   ["track", (t, i) => t.head.tracks[trackNumbers(t.head, t.events)[i]].title],
   ["event", (t, i) => t.events.names[t.events.name[i]]],
@@ -64,7 +64,7 @@ function fillEvents(t) {
   const { rows, shown, count, body, more } = t.list;
   count.textContent = `${rows.length.toLocaleString("en")} of ${t.events.count.toLocaleString("en")} events`;
   body.replaceChildren(...rows.slice(0, shown).map(i => {
-    const row = element("tr", COLUMNS.map(([, value]) => { const cell = value(t, i); return typeof cell === "number" ? element("td", cell.toLocaleString("en", { maximumFractionDigits: 4 }), { className: "n" }) : element("td", cell); }));
+    const row = element("tr", COLUMNS.map(([, value]) => { const cell = value(t, i); return typeof cell === "number" ? element("td", NUMBER.format(cell), { className: "n" }) : element("td", cell); }));
     row.dataset.event = i;
     row.tabIndex = 0;
     return row;
