@@ -37,7 +37,7 @@ from neff_bench.stage2_profile.metrics.hot_report import Hot
 from neff_bench.stage2_profile.metrics.rows import Row, of_release
 from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.pipeline import Entry, Pipeline, profile_all
-from neff_bench.stage2_profile.report.files import ProfileFiles
+from neff_bench.stage2_profile.report.files import TIMELINES_MAX, ProfileFiles, left_out, slowest
 from neff_bench.stage2_profile.report.layout import answer
 from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.stage2_profile.view.simulated import simulated_events
@@ -59,12 +59,17 @@ def profile_directory(options: Options) -> int:
         raise WrongCall(f"--output {page_file}: a page has all lines; --hot, --search and --show-commands make none")
     if options.nrtpy and (options.wants_hot or page_file):
         raise WrongCall("--tool nrtpy leaves no trace: no page, no --hot and no --search; leave it out for these")
-    found, rows = profiled_rows(replace(options, detail=options.wants_hot or page_file is not None))
+    found, rows = profiled_rows(options)
     if page_file:
         from neff_bench.stage2_profile.report.page import report_page
 
-        files = [profile_files(entry, row.run) for entry, row in zip(found, rows, strict=True)]
-        write_bytes(report_page(options.directory, rows, files, asked=bool(options.only)), page_file)
+        shown = {row.case for row in rows} if options.only else slowest(rows)
+        files = [
+            profile_files(entry, row.run) if row.case in shown else left_out(options.directory, row)
+            for entry, row in zip(found, rows, strict=True)
+        ]
+        found.clear()  # a page of many cases needs their memory
+        write_bytes(report_page(options.directory, rows, files), page_file)
     elif options.show_commands:
         write_text(commands_text(options.directory, rows), options.output)
     elif options.wants_hot:
@@ -92,6 +97,8 @@ def profiled_rows(options: Options) -> tuple[list[Entry], list[Row]]:
     if options.steps != "parse":
         check_store(options.directory)
     found = bare_bundles(found, options)
+    some = bool(options.page) and not (options.only or options.ray) and len(found) > TIMELINES_MAX
+    options = replace(options, detail=options.detail or options.wants_hot or (bool(options.page) and not some))
     kinds = {
         entry.manifest.toolchain for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"
     }
@@ -114,7 +121,7 @@ def profiled_rows(options: Options) -> tuple[list[Entry], list[Row]]:
         if options.steps in ("all", "capture"):
             pipeline = replace(pipeline, pools=make_pools(cores, kinds, options))
             warn_of_disk(store, found, pipeline)
-        return found, _rows(pipeline, store, found, workers)
+        return found, _rows(pipeline, store, found, workers, some)
 
 
 def _is_new(entry: Entry) -> bool:
@@ -139,8 +146,8 @@ def warn_of_disk(store: Path, found: Sequence[Entry], pipeline: Pipeline) -> Non
             notice(said)
 
 
-def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> list[Row]:
-    """Return the rows, those of an earlier call where they still hold; says on stderr as each is ready."""
+def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int, some: bool = False) -> list[Row]:
+    """Return the rows, those of an earlier call where they still hold; says on stderr as each is ready. `some`: the slowest get a whole profile."""
     before = known_rows(store, pipeline.tools, pipeline.options)
     pipeline = replace(pipeline, rows=before)
     with progress(len(found), "profiling") as step:
@@ -150,6 +157,13 @@ def _rows(pipeline: Pipeline, store: Path, found: list[Entry], workers: int) -> 
             step(f"{row.case}: {status}", failed=row.failed)  # the table says why
 
         rows = profile_all(pipeline, found, workers, done)
+    if some and pipeline.options.steps != "parse":
+        chosen = slowest(rows)
+        places = [place for place, row in enumerate(rows) if row.case in chosen]
+        whole = replace(pipeline, options=replace(pipeline.options, detail=True, force=False))
+        again = profile_all(whole, [found[place] for place in places], workers, lambda row: None)
+        for place, row in zip(places, again, strict=True):
+            rows[place] = row
     if pipeline.options.steps != "parse":
         for entry in found:
             if isinstance(entry, Bundle):

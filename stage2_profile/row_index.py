@@ -73,7 +73,9 @@ class RowIndex:
         files = (*summaries, *(used_files(bundle.manifest) if with_inputs else ()))
         stamp = _stamp(bundle, files)
         if stamp is not None and stamp[1] < time.time_ns() - _SETTLED_NS:
-            self._new[bundle.name] = _Kept(stamp[0], files, row)
+            kept = _Kept(stamp[0], files, row)
+            if kept != self._known.get(bundle.name):
+                self._new[bundle.name] = kept
 
     def save(self) -> None:
         """Write what was learned."""

@@ -15,8 +15,8 @@ from neff_bench.stage2_profile.compare.asked import LETTERS
 from neff_bench.stage2_profile.compare.verdict import Pair, Pairing
 from neff_bench.stage2_profile.directory import find_entries, profile_files, profiled_rows
 from neff_bench.stage2_profile.options import Options
-from neff_bench.stage2_profile.report.files import ProfileFiles
-from neff_bench.stage2_profile.report.page import TIMELINES_MAX, roots_of, timeline_or_problem
+from neff_bench.stage2_profile.report.files import TIMELINES_MAX, ProfileFiles
+from neff_bench.stage2_profile.report.page import roots_of, timeline_or_problem
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.viewer.page.cases import notes_of, texts_of
 from neff_bench.viewer.page.document import Case, document

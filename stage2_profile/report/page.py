@@ -17,39 +17,22 @@ from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report.files import ProfileFiles
 from neff_bench.stage2_profile.report.layout import answer, state
 from neff_bench.system.decoding import prepare
-from neff_bench.terminal.text import shell_word
 from neff_bench.viewer.page.cases import notes_of, texts_of
 from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side
 from neff_bench.viewer.roofline import Point, Roofline, point_of, roofline, roofline_of
 
-TIMELINES_MAX = 20
-"""The most timelines of cases that nobody asked for by name. More make a page that is slow to open."""
 
-
-def report_page(directory: Path, rows: Sequence[Row], files: Sequence[ProfileFiles], asked: bool = False) -> bytes:
+def report_page(directory: Path, rows: Sequence[Row], files: Sequence[ProfileFiles]) -> bytes:
     """Return the page of `rows`, each with its files. A profile that cannot be read costs its timeline, and not the page. Of a case of several
-    ranks it has the timeline of the slowest. `asked`: somebody chose these cases, so each has its timeline; else the slowest have."""
+    ranks it has the timeline of the slowest."""
     [grid] = answer(rows).grids
-    slowest = sorted(rows, key=lambda row: -(row.total_time_us or 0.0))[: None if asked else TIMELINES_MAX]
-    chosen = {row.case for row in slowest}
-    cases = (
-        _case(row, files_ if row.case in chosen else _left_out(directory, row, files_))
-        for row, files_ in zip(rows, files, strict=True)
-    )
+    cases = (_case(row, files_) for row, files_ in zip(rows, files, strict=True))
     title = f"neff-bench {directory.resolve().name}"
     links = [
         number if own else None for number, row in enumerate(rows) for own in (True, *(False for _ in row.by_rank))
     ]
     return document(title, cases, grid, links, rooflines_of(rows))
-
-
-def _left_out(directory: Path, row: Row, files: ProfileFiles) -> ProfileFiles:
-    """Return the files of a row whose timeline is not in the page, with how to get it."""
-    if files.profile is None:
-        return files
-    command = f"profile-neffs {shell_word(str(directory))} --only {shell_word(row.case)} --output page.html"
-    return ProfileFiles(problem=f"this page has those of the {TIMELINES_MAX} slowest cases; {command} writes this one")
 
 
 def rooflines_of(rows: Sequence[Row]) -> list[tuple[Roofline, list[Point]]]:

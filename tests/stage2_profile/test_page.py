@@ -11,8 +11,10 @@ from neff_bench.stage2_profile.cli import profile
 from neff_bench.stage2_profile.compare import page
 from neff_bench.stage2_profile.compare.cli import compare
 from neff_bench.stage2_profile.metrics.rows import Row
-from neff_bench.stage2_profile.report.files import ProfileFiles
+from neff_bench.stage2_profile.report.files import ProfileFiles, left_out, slowest
 from neff_bench.stage2_profile.report.page import report_page, rooflines_of, roots_of
+from neff_bench.viewer.page.plots import roofline_svg
+from neff_bench.viewer.roofline import Point, roofline
 from tests.viewer.page.profiles import rows_in, simulated_json
 
 
@@ -82,14 +84,19 @@ def test_a_row_without_files_says_why(tmp_path):
     assert "No timeline: not built: &lt;b&gt;" in page and "No timeline: nothing was profiled" in page
 
 
-def test_a_page_of_many_cases_has_the_timelines_of_the_slowest(store, tmp_path):
+def test_of_many_cases_the_slowest_have_a_timeline_and_the_others_say_how_to_get_one(tmp_path):
     rows = [Row(case=f"case {number}", status="profiled", total_time_us=float(number)) for number in range(22)]
-    files = [ProfileFiles(store)] * len(rows)
-    page = report_page(tmp_path, rows, files).decode()
-    assert page.count('<div class="timeline">') == 20
-    assert page.count("No timeline: this page has those of the 20 slowest cases") == 2
-    assert "--only &#x27;case 1&#x27; --output page.html writes this one" in page
-    assert report_page(tmp_path, rows, files, asked=True).decode().count('<div class="timeline">') == 22
+    shown = slowest([*rows, Row(case="lost", status="failed")])
+    assert shown == {f"case {number}" for number in range(2, 22)}
+    page = report_page(tmp_path, rows[:1], [left_out(tmp_path, rows[0])]).decode()
+    assert "No timeline: this page has those of the 20 slowest cases" in page
+    assert "--only &#x27;case 0&#x27; --output page.html writes this one" in page
+
+
+def test_the_name_of_a_plot_lists_few_points():
+    points = [Point(f"case {number}", 20.0, 1e13, True) for number in range(5000)]
+    drawn = roofline_svg(roofline("trn2", 1), points)
+    assert drawn.count("<circle") == 5000 and "4980 more" in drawn and drawn.count("case 4999") == 1
 
 
 def test_rows_of_one_target_stand_under_one_roof(tmp_path):

@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from neff_bench.stage2_profile import directory
 from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.report import files
 from neff_bench.stage2_profile.report.layout import answer
 from neff_bench.terminal.formats import Page
 from neff_bench.terminal.formats import render as render_answer
@@ -142,3 +144,21 @@ def test_the_table_shows_the_time_by_the_clock_that_is_asked_for():
     line = render_answer(answer([row(**times)], "execution"), "table")
     assert "execution us" in line and "49.3 (33-72)" in line and "total us " not in line
     assert "execution us" not in render_answer(answer([row(**times)]), "table")
+
+
+def test_a_page_of_many_cases_has_whole_profiles_made_of_the_slowest_alone(
+    store, make_bundle, make_case, profile_neffs, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(directory, "TIMELINES_MAX", 2)
+    monkeypatch.setattr(files, "TIMELINES_MAX", 2)
+    for rows in (2, 3, 4):
+        make_bundle(make_case(dims=(("M", rows), ("K", 3), ("N", 4))))
+
+    def whole():
+        return len([*store.rglob("profile-*.json")])
+
+    done = profile_neffs("--output", tmp_path / "x.html")
+    assert (done.exit_code, whole()) == (0, 2)
+    assert (tmp_path / "x.html").read_text().count("No timeline: this page has those") == 1
+    profile_neffs("--only", "*", "--output", tmp_path / "x.html")
+    assert whole() == 3

@@ -54,7 +54,7 @@ def table(
 def grid(shown: Grid, links: Sequence[int | None] = ()) -> str:
     """Return a table of rows that can be sorted and filtered. `links`: for each line the case that it opens."""
     shown = shown if links else shown.shown()
-    marks = [' class="n"' if column.right else "" for column in shown.columns]
+    marks = ["" if column.right else " class=t" for column in shown.columns]  # most columns hold numbers
     head = "".join(
         f"<th{mark} scope=col aria-sort=none><button type=button{_label(column)}>{text(column.head)}</button></th>"
         for column, mark in zip(shown.columns, marks)
@@ -64,7 +64,7 @@ def grid(shown: Grid, links: Sequence[int | None] = ()) -> str:
         link = links[number] if links else None
         cells = [f"<td{mark}>{text(cell)}</td>" for cell, mark in zip(line, marks)]
         if link is not None:
-            cells[0] = f'<td><a href="#case={link}">{text(line[0])}</a></td>'
+            cells[0] = f'<td{marks[0]}><a href="#case={link}">{text(line[0])}</a></td>'
         body.append(f"<tr{'' if link is None else f' data-case={link}'}>{''.join(cells)}</tr>")
     notes = "".join(f"<li>{text(note)}</li>" for note in shown.notes)
     return (

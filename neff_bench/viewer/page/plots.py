@@ -10,6 +10,8 @@ from neff_bench.viewer.roofline import Point, Roofline
 
 WIDTH, HEIGHT = 680, 340
 LEFT, RIGHT, TOP, BOTTOM = 64, 190, 16, 40
+SPOKEN_MAX = 20
+"""The most points that the name of a plot lists; each point has its own."""
 
 
 class _Scale:
@@ -35,9 +37,12 @@ def roofline_svg(roofs: Roofline, points: Sequence[Point]) -> str:
     ys = [peak / 1000, peak * 2, *(point.flops for point in points)]
     scale = _Scale((min(xs) / 1.5, max(xs) * 1.5), (min(ys) / 1.5, max(ys)))
     body = "".join((*_axes(scale), *_roofs(roofs, scale), *(_mark(point, scale) for point in points)))
-    label = f"Roofline of {roofs.target}, LNC {roofs.lnc}: " + "; ".join(
-        f"{point.label} {point.intensity:.3g} FLOP/byte, {point.flops / 1e12:.3g} TFLOPS" for point in points
-    )
+    said = [
+        f"{point.label} {point.intensity:.3g} FLOP/byte, {point.flops / 1e12:.3g} TFLOPS"
+        for point in points[:SPOKEN_MAX]
+    ]
+    more = [f"{len(points) - SPOKEN_MAX} more"] if len(points) > SPOKEN_MAX else []
+    label = f"Roofline of {roofs.target}, LNC {roofs.lnc}: " + "; ".join(said + more)
     return f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(label)}">{body}</svg>'
 
 
