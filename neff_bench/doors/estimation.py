@@ -18,7 +18,7 @@ from neff_bench.errors import WrongCall
 if TYPE_CHECKING:
     from neff_bench.doors.inputs import Input
     from neff_bench.neffs.case import Case
-    from neff_bench.simulator.nki.spec import InputSpec
+    from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
     from neff_bench.simulator.program import Program
     from neff_bench.simulator.timing.schedule import Schedule
     from neff_bench.simulator.timing.timeline import Timeline
@@ -192,27 +192,42 @@ def record_kernel(
 ) -> Program:
     """Return the program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`, `GenerateError` for a jax function
     that cannot be traced, and `WrongCall` for what is no input or names no function."""
-    from neff_bench.doors.inputs import read_input
     from neff_bench.neffs.intake import check_own, default_lnc
     from neff_bench.simulator.nki.jit import body, label
     from neff_bench.simulator.nki.load import trace_kernel
-    from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
     from neff_bench.simulator.nki.trace import record
 
     check_own(implementation)
     lnc = default_lnc(target) if lnc is None else lnc
-    specs = tuple(InputSpec(name, *read_input(name, given)[:2]) for name, given in inputs.items())
     if isinstance(kernel, str):
-        file, _colon, name = kernel.rpartition(":")
-        if not file or not name:
-            raise WrongCall(f"kernel {kernel!r}: expected file.py:function or package.module:function")
-        kernel = f"{Path(file).resolve()}:{name}" if file.endswith(".py") else kernel
+        spec = kernel_spec(kernel, inputs, arguments)
+        if implementation == "nki":
+            return trace_kernel(spec, target, lnc)
+        return _lowered(spec.entry, spec.inputs, arguments, target, lnc)
+    specs = input_specs(inputs)
     if implementation == "xla":
         return _lowered(kernel, specs, arguments, target, lnc)
-    if isinstance(kernel, str):
-        return trace_kernel(KernelSpec(kernel, specs, arguments=arguments), target, lnc)
     function = body(kernel)
     return record(function, label(function), specs, arguments, (), target, lnc)
+
+
+def kernel_spec(kernel: str, inputs: Mapping[str, Input], arguments: dict[str, Any]) -> KernelSpec:
+    """Return the specification of a kernel that is named as `estimate` takes it. Raises `WrongCall`."""
+    from neff_bench.simulator.nki.spec import KernelSpec
+
+    file, _colon, name = kernel.rpartition(":")
+    if not file or not name:
+        raise WrongCall(f"kernel {kernel!r}: expected file.py:function or package.module:function")
+    entry = f"{Path(file).resolve()}:{name}" if file.endswith(".py") else kernel
+    return KernelSpec(entry, input_specs(inputs), arguments=arguments)
+
+
+def input_specs(inputs: Mapping[str, Input]) -> tuple[InputSpec, ...]:
+    """Return shape and dtype of each input. Raises `WrongCall` for what is none."""
+    from neff_bench.doors.inputs import read_input
+    from neff_bench.simulator.nki.spec import InputSpec
+
+    return tuple(InputSpec(name, *read_input(name, given)[:2]) for name, given in inputs.items())
 
 
 def _lowered(kernel: Kernel, specs: Sequence[InputSpec], arguments: dict[str, Any], target: str, lnc: int) -> Program:

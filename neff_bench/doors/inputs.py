@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from neff_bench.errors import WrongCall
 
 if TYPE_CHECKING:
     import numpy as np
 
     Input = np.ndarray | tuple[tuple[int, ...], str]
+
+
+class InputShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An input: `shape` in elements of the canonical `dtype`."""
+
+    shape: tuple[int, ...]
+    dtype: str
 
 
 def read_input(name: str, given: Input) -> tuple[tuple[int, ...], str, np.ndarray | None]:

@@ -3,69 +3,153 @@
 from __future__ import annotations
 
 import os
-from typing import IO
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from neff_bench.chips import CHIPS
 from neff_bench.chips.calibration_option import calibration_option
+from neff_bench.errors import WrongCall
 from neff_bench.sdk.installed import OPTION, judged_by
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
+from neff_bench.terminal.options import OutputOptions, argument, option, takes
+
+if TYPE_CHECKING:
+    from neff_bench.doors.tuning import Answer, Limits
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(OutputOptions):
+    """Which variants, and how much each may take."""
+
+    what: str = argument(default="-", metavar="[KERNEL.py:FUNCTION|VARIANTS.jsonl]")
+    inputs: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[INPUT=SHAPE:DTYPE|ARGUMENT=VALUE]...")
+    vary: tuple[str, ...] = option(
+        default=(), multiple=True, metavar="NAME=VALUES",
+        help="Values of an argument, else of a constant of the file: TILE_N=128,256 or BUFS=1:4 (repeatable).",
+    )  # fmt: skip
+    trials: int = option(default=200, type=click.IntRange(1), show_default=True, help="Search a larger grid by so many variants.")  # fmt: skip
+    seed: int = option(default=0, show_default=True, help="Of that search.")
+    shapes: Path | None = option(type=FILE, help="Take the case of this shapes file that names the kernel.")
+    only: str = option(default="*", metavar="GLOB", help="Of the cases of a shapes file, that with such a name.")
+    reference: str | None = option(metavar="FILE.py:FUNCTION", help="What is right; the outputs of the ten fastest are compared with it.")  # fmt: skip
+    implementation: str = option(default="nki", type=click.Choice(["nki", "xla"]), show_default=True, help="xla: a jax function.")  # fmt: skip
+    target: str | None = option(type=click.Choice(list(CHIPS)), help="Chip.  [default: that of the shapes file, else trn2]")  # fmt: skip
+    lnc: int | None = option(type=click.IntRange(1, 2), help="Physical cores in the logical core.  [default: 1, as AWS launches]")  # fmt: skip
+    top: int | None = option(type=click.IntRange(1), help="Print the N fastest at the end.")
+    sdk: str | None = option(metavar="RELEASE", help=OPTION)
+    jobs: int | None = option(type=click.IntRange(1, 1024), help="Variants at once.  [default: the CPUs]")
+    timeout: float = option(default=60.0, type=click.FloatRange(0.01), show_default=True, help="Seconds for one variant.")  # fmt: skip
+    memory: int = option(default=4096, type=click.IntRange(64), show_default=True, help="MiB that one variant may allocate.")  # fmt: skip
+
+    @property
+    def limits(self) -> Limits:
+        """What one variant may take, and how many run at once."""
+        from neff_bench.doors.tuning import Limits
+
+        return Limits(judged_by(self.sdk), self.jobs or os.cpu_count() or 1, self.timeout, self.memory << 20)
 
 
 @command("tune")
-@click.argument("variants", type=click.File("rb"), default="-")
-@click.option(
-    "--top", type=click.IntRange(1), help="Print the N fastest at the end, instead of every answer as it comes."
-)
-@click.option("--sdk", metavar="RELEASE", help=OPTION)
+@takes(TuneOptions)
 @calibration_option
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Variants at once.  [default: the CPUs]")
-@click.option(
-    "--timeout", type=click.FloatRange(0.01), default=60.0, show_default=True, help="Seconds for one variant."
-)
-@click.option(
-    "--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB that one variant may allocate."
-)
-def tune(variants: IO[bytes], top: int | None, sdk: str | None, jobs: int | None, timeout: float, memory: int) -> int:
-    """Estimate many variants of a kernel: JSON lines in, JSON lines out. For programs that write kernels.
+def tune(options: TuneOptions) -> int:
+    """Estimate many variants of a kernel and rank them: values of its parameters, or JSON lines that a program writes.
 
-    A line of VARIANTS (a file, or standard input):
+    With KERNEL.py:FUNCTION, each combination of the --vary values is estimated; of a grid that is larger than --trials, a search
+    chooses which (extra `tune`). The ten fastest are executed, and compared with --reference. SURE stands where a variant is faster
+    than the next by so much that hardware has the same order in 97 of 100 such pairs, else UNCLEAR. What AWS's compiler
+    would refuse comes last.
+
+    A line of VARIANTS (a file, or standard input) has one variant, and each gets an answer as a line of JSON:
 
     \b
     {"id": 1, "kernel": "mine.py:matmul", "inputs": {"a": {"shape": [128, 512], "dtype": "bfloat16"}},
      "arguments": {"tile": 4}, "target": "trn2", "lnc": 1, "check": true, "reference": "mine.py:expected"}
 
     A jax function has `"implementation": "xla"`. With `check` the variant runs on seeded inputs, and its outputs are compared with those of
-    `reference`, within `tolerance` ({"rtol": ..., "atol": ...}); a wrong variant is not among the fastest. `refused` says why AWS's
-    compiler would refuse a variant; such ones come after all others. A kernel with collectives runs on the ranks that its
-    replica groups name; the reference gets and returns arrays with the ranks as first dimension. An answer has the `id`, the `status` (estimated or failed, with the `reason`), `total_time_us` and the whole `row`.
-    Answers come in the order in which they are ready. Each variant runs in a process of its own: one that crashes, hangs
-    or fills its memory costs one line. The exit code is 1 when every variant failed.
+    `reference`, within `tolerance` ({"rtol": ..., "atol": ...}). A kernel with collectives runs on the ranks that its replica groups
+    name; the reference gets and returns arrays with the ranks as first dimension. An answer has the `id`, the `status` (estimated or
+    failed, with the `reason`), `total_time_us`, what `refused` it, and the whole `row`. Answers come in the order in which they
+    are ready.
+
+    Each variant runs in a process of its own: one that crashes, hangs or fills its memory costs one line. The exit code is 1
+    when every variant failed, or none of a kernel's is right.
 
     \b
+    neff-bench tune my_kernel.py:matmul a=1024x1024:bfloat16 b=1024x1024:bfloat16 --vary TILE_N=128,256,512 --vary BUFS=1:4
+    neff-bench tune my_kernel.py:matmul --shapes shapes.yaml --vary TILE_N=128,256,512 --output tuned.html
     neff-bench tune variants.jsonl --top 5
     ./write_variants.py | neff-bench tune > answers.jsonl
     """
+    if ".py:" in options.what:
+        return _kernel(options)
+    if options.inputs or options.vary or options.shapes or options.reference or options.output or options.format_:
+        raise WrongCall(
+            "inputs, --vary, --shapes, --reference, --format and --output belong to KERNEL.py:FUNCTION; JSON lines say all of it themselves"
+        )
+    return _lines(options)
+
+
+def _lines(options: TuneOptions) -> int:
+    """Answer each JSON line with one."""
     import msgspec
 
     from neff_bench.doors import tuning
 
-    answers = []
-    estimated = failed = 0
-    first_failed = ""
-    jobs, release = jobs or os.cpu_count() or 1, judged_by(sdk)
-    for answer in tuning.tune(variants, sdk=release, jobs=jobs, timeout_s=timeout, memory_bytes=memory << 20):
-        failed += answer.status == "failed"
-        estimated += answer.status != "failed"
-        if top is not None:
-            answers.append(answer)
+    kept, bad, count = [], [], 0
+    with click.open_file(options.what, "rb") as lines:
+        for answer in tuning.tune(lines, options.limits):
+            count += 1
             if answer.status == "failed":
-                first_failed = first_failed or f"; the first, {answer.id}: {answer.reason}"
-            continue
+                bad.append(answer)
+            if options.top is None:
+                streams.line(msgspec.json.encode(answer).decode())
+            else:
+                kept.append(answer)
+    for answer in tuning.ranked(kept, options.top or 0):
         streams.line(msgspec.json.encode(answer).decode())
-    for answer in tuning.ranked(answers, top or 0):
-        streams.line(msgspec.json.encode(answer).decode())
-    if failed:
-        streams.error(f"{failed} of {failed + estimated} failed{first_failed}")
-    return 1 if failed and not estimated else 0
+    return _ended(bad, count, say_first=options.top is not None)
+
+
+def _kernel(options: TuneOptions) -> int:
+    """Answer with the ranked variants of one kernel."""
+    from neff_bench.doors import tuned
+    from neff_bench.doors.subject import cases_of, subject_of
+    from neff_bench.doors.variation import Search, choices_of
+    from neff_bench.terminal.output import is_page, write_answer, write_text
+
+    page = is_page(options.output)
+    form = "" if page else options.format
+    if not options.vary:
+        raise WrongCall(f"{options.what}: what varies? Say --vary NAME=VALUE,VALUE, such as --vary TILE_N=128,256,512")
+    subject = subject_of(
+        options.what, options.inputs, options.shapes, options.reference, implementation=options.implementation,
+        target=options.target, lnc=options.lnc, only=options.only,
+    )  # fmt: skip
+    cases = cases_of(subject)
+    if len(cases) > 1:
+        raise WrongCall(f"{options.shapes}: {len(cases)} cases name the kernel; choose one, --only {cases[0].name}")
+    found = tuned.tuned(
+        subject, cases[0], Search(choices_of(options.vary), options.trials, options.seed), options.limits
+    )
+    found = replace(found, order=found.order[: options.top])
+    if page:
+        write_text(tuned.page(found), options.output)
+    else:
+        write_answer(tuned.answer_of(found), form, options.output)
+    failed = [one for one in found.bad if one.status == "failed"]
+    return _ended(failed, found.tried, say_first=not found.order) or int(not found.order)
+
+
+def _ended(bad: list[Answer], count: int, *, say_first: bool) -> int:
+    """Say how many failed, and return the exit code."""
+    if bad:
+        first = f"; the first, {bad[0].id}: {bad[0].reason}" if say_first else ""
+        streams.error(f"{len(bad)} of {count} failed{first}")
+    return int(bool(bad) and len(bad) == count)

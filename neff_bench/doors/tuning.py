@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import orjson
 
+from neff_bench.doors.inputs import InputShape
 from neff_bench.errors import NeffBenchError
 from neff_bench.system.decoding import decoder
 from neff_bench.system.forked import Died, map_forked
 
 if TYPE_CHECKING:
+    from neff_bench.simulator.program import Program
     from neff_bench.stage2_profile.metrics.rows import Row
-
-
-class InputShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An input: `shape` in elements of the canonical `dtype`."""
-
-    shape: tuple[int, ...]
-    dtype: str
 
 
 class Tolerance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +33,7 @@ class Tolerance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of the input. `kernel`: `file.py:function` or `package.module:function`. `implementation`: nki, or xla for a jax
-    function. `check`: run the kernel on seeded
+    function. `varied`: values of the function's parameters, else of constants of its file. `check`: run the kernel on seeded
     inputs, and compare its outputs with those of `reference` (`file.py:function`, float32 arrays by input name)."""
 
     id: str | int
@@ -51,11 +47,13 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     check: bool = False
     reference: str | None = None
     tolerance: Tolerance | None = None
+    varied: dict[str, Any] = {}
 
 
 class Answer(msgspec.Struct, frozen=True):
     """One line of the output. `refused`: why AWS's compiler would refuse the variant, None where no known rule says so. `row`: as
-    `profile-neffs --format json` writes it, None when the variant `failed`."""
+    `profile-neffs --format json` writes it, None when the variant `failed`. `sure`: whether the evidence on pairs of variants suffices to
+    call it faster than the next of the ranked ones; None where it has no next or is not ranked."""
 
     id: str | int | None
     status: str
@@ -64,28 +62,50 @@ class Answer(msgspec.Struct, frozen=True):
     reason: str | None
     refused: str | None
     row: dict[str, Any] | None
+    sure: bool | None = None
 
 
 DECODER = decoder(Variant)
 _THREADS = "OPENBLAS_NUM_THREADS"
 
 
-def tune(lines: Iterable[bytes], *, sdk: str, jobs: int, timeout_s: float, memory_bytes: int) -> Iterator[Answer]:
+class Limits(NamedTuple):
+    """How variants are answered. `sdk`: the release that may refuse them. `jobs`: how many at once. `timeout_s`, `memory_bytes`: for one."""
+
+    sdk: str
+    jobs: int
+    timeout_s: float
+    memory_bytes: int
+
+
+def tune(lines: Iterable[bytes], limits: Limits) -> Iterator[Answer]:
     """Yield the answer to each line, in the order in which the answers come. A variant that crashes, hangs or fills its memory
-    costs its own answer. `sdk`: the release that may refuse them."""
+    costs its own answer. A line is asked for when there is room for its variant."""
     _warm()
     for line, data in map_forked(
-        partial(_answer, sdk), _filled(lines), jobs=jobs, timeout_s=timeout_s, memory_bytes=memory_bytes
+        partial(_answer, limits.sdk),
+        _filled(lines),
+        jobs=limits.jobs,
+        timeout_s=limits.timeout_s,
+        memory_bytes=limits.memory_bytes,
     ):
         yield _failed(_id_of(line), data.reason) if isinstance(data, Died) else msgspec.json.decode(data, type=Answer)
 
 
 def ranked(answers: Iterable[Answer], top: int) -> list[Answer]:
     """Return the `top` best of those that are not wrong: the fastest first, but what AWS's compiler would refuse after all others."""
+    from neff_bench.simulator.timing.interval import sure_ratio
     from neff_bench.stage2_profile.metrics.rows import BAD
 
     good = [answer for answer in answers if answer.total_time_us is not None and answer.check not in BAD]
-    return sorted(good, key=lambda answer: (answer.refused is not None, answer.total_time_us or 0.0))[:top]
+    order = sorted(good, key=lambda answer: (answer.refused is not None, answer.total_time_us or 0.0))
+    sure = [
+        None
+        if (a.refused is None) != (b.refused is None)
+        else (b.total_time_us or 0.0) >= sure_ratio() * (a.total_time_us or 0.0)
+        for a, b in itertools.pairwise(order)
+    ]
+    return [msgspec.structs.replace(answer, sure=says) for answer, says in zip(order, [*sure, None])][:top]
 
 
 def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -140,12 +160,9 @@ def _answer(sdk: str, line: bytes) -> bytes:
 def _row(variant: Variant, sdk: str) -> Row:
     """Estimate one variant. Raises `NeffBenchError` for a kernel or a reference that fails."""
     from neff_bench.doors.checking import check_program
-    from neff_bench.doors.estimation import folders, record_kernel, row_of
+    from neff_bench.doors.estimation import folders, row_of
 
-    inputs: dict[str, Any] = {name: (given.shape, given.dtype) for name, given in variant.inputs.items()}
-    program = record_kernel(
-        variant.kernel, inputs, variant.target, variant.lnc, variant.arguments, variant.implementation
-    )
+    program = _recorded(variant)
     row = row_of(program, variant.flops, sdk, folders(variant.kernel))
     if not variant.check:
         return row
@@ -153,6 +170,20 @@ def _row(variant: Variant, sdk: str) -> Row:
     verdict, findings = check_program(program, variant.reference, variant.arguments, limits)
     row = replace(row, check=verdict.check, max_abs_error=verdict.max_abs_error, reason=verdict.reason)
     return replace(row, findings=(*findings, *(one for one in row.findings if one.kind == "refused")))
+
+
+def _recorded(variant: Variant) -> Program:
+    """Return the program of a variant. Raises `NeffBenchError`."""
+    from neff_bench.doors.estimation import kernel_spec, record_kernel
+    from neff_bench.neffs.intake import default_lnc
+    from neff_bench.simulator.nki.load import trace_kernel
+
+    inputs: dict[str, Any] = {name: (given.shape, given.dtype) for name, given in variant.inputs.items()}
+    if variant.varied and variant.implementation == "nki":
+        spec = msgspec.structs.replace(kernel_spec(variant.kernel, inputs, variant.arguments), varied=variant.varied)
+        return trace_kernel(spec, variant.target, default_lnc(variant.target) if variant.lnc is None else variant.lnc)
+    arguments = {**variant.arguments, **variant.varied}
+    return record_kernel(variant.kernel, inputs, variant.target, variant.lnc, arguments, variant.implementation)
 
 
 def _failed(name: str | int | None, reason: str) -> Answer:

@@ -65,7 +65,7 @@ def watch(options: WatchOptions) -> int:
     neff-bench watch shapes.yaml --only '*M512*' --target trn3
     neff-bench watch my_script.py --format json
     """
-    from neff_bench.doors.watch.subject import subject_of
+    from neff_bench.doors.subject import subject_of
     from neff_bench.sdk.installed import judged_by
     from neff_bench.stage1_generate.toolchains.compiler_process import python_environment
     from neff_bench.system.warm import WarmParent

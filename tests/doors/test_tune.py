@@ -30,6 +30,14 @@ def scale(x, pieces=1):
     return out
 
 
+PIECES = 1
+
+
+@nki.jit
+def by_constant(x):
+    return scale(x, pieces=PIECES)
+
+
 def crash(x):
     os.abort()
 
@@ -155,3 +163,92 @@ def test_a_file_is_judged_once_before_the_forks_that_need_it(tmp_path):
     judged = calls._of_text.cache_info().currsize
     estimation.estimate(f"{file}:scale", {"x": ((128, 512), "float32")})
     assert (judged, calls._of_text.cache_info().currsize) == (1, 1)
+
+
+X = "x=128x2048:bfloat16"
+
+
+@pytest.fixture
+def vary(tmp_path):
+    (tmp_path / "k.py").write_text(KERNEL)
+
+    def run(*words):
+        command = [sys.executable, "-m", "neff_bench", "tune", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "words", [("k.py:scale", X, "--vary", "pieces=1,4,16"), ("k.py:by_constant", X, "--vary", "PIECES=1,4,16")]
+)
+def test_values_of_a_parameter_or_of_a_constant_are_ranked(vary, tune, words):
+    done = vary(*words, "--format", "json", "--reference", "k.py:double")
+    _, lines, _ = tune([variant(n, "k.py:scale", arguments={"pieces": n}) for n in (1, 4, 16)])
+    times = sorted((answer["total_time_us"], answer["id"]) for answer in lines)
+    found = json.loads(done.stdout)
+    name = words[-1].partition("=")[0]
+    assert [(answer["total_time_us"], answer[name]) for answer in found] == times
+    assert {answer["check"] for answer in found} == {"passed"}
+
+
+def test_a_variant_that_is_wrong_is_no_candidate(vary):
+    done = vary("k.py:scale", X, "--vary", "pieces=1,4", "--reference", "k.py:triple")
+    assert done.returncode == 1
+    assert "wrong: pieces=1: " in done.stdout and "\n   1 " not in done.stdout
+
+
+def test_the_table_says_which_ranks_the_evidence_carries(vary):
+    done = vary("k.py:scale", X, "--vary", "pieces=1,2,64")
+    lines = [line.split() for line in done.stdout.splitlines() if line.strip()[:1].isdigit()][:3]
+    assert [line[1] for line in lines] == ["2", "1", "64"] or [line[1] for line in lines] == ["1", "2", "64"]
+    assert [word for line in lines for word in line if word in ("SURE", "UNCLEAR")] == ["UNCLEAR", "SURE"]
+
+
+def test_the_page_marks_the_front(vary, tmp_path):
+    assert vary("k.py:scale", X, "--vary", "pieces=1,16", "--output", "p.html").returncode == 0
+    page = (tmp_path / "p.html").read_text()
+    assert page.count("<circle") == 2 and page.count('class="front"') == 1 and "pieces=16" in page
+
+
+OLD = """
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+COLUMNS = 512
+
+
+@nki.jit
+def copy(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for at in nl.affine_range(x.shape[1] // COLUMNS):
+        columns = nl.ds(at * COLUMNS, COLUMNS)
+        nl.store(out[:, columns], nl.load(x[:, columns]))
+    return out
+"""
+
+
+def test_a_constant_of_an_old_kernel_varies_too(vary, tmp_path):
+    (tmp_path / "old.py").write_text(OLD)
+    found = json.loads(vary("old.py:copy", X, "--vary", "COLUMNS=128,2048", "--format", "json").stdout)
+    counts = {answer["COLUMNS"]: answer["row"]["instruction_count"] for answer in found}
+    assert counts[2048] < counts[128]
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (("k.py:scale", X), "what varies?"),
+        (("k.py:scale", X, "--vary", "pieces"), "expected NAME=VALUE"),
+        (("k.py:scale", "--vary", "pieces=1,2"), "on which inputs?"),
+        (("--vary", "pieces=1,2"), "belong to KERNEL.py:FUNCTION"),
+    ],
+)
+def test_a_wrong_call_says_what_is_missing(vary, words, says):
+    done = vary(*words)
+    assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_name_that_the_file_lacks_fails_with_its_name(vary):
+    done = vary("k.py:scale", X, "--vary", "PIECE=1,2")
+    assert done.returncode == 1 and "PIECE is no argument of the function and no constant of its file" in done.stderr

@@ -135,17 +135,18 @@ def _order(rows: Sequence[Compared]) -> Iterator[str]:
             tasks.setdefault(one.row.task, []).append(one)
     ordered = {task: ones for task, ones in tasks.items() if len(ones) > 1}
     for says, told in MODELS if ordered else ():
-        right = pairs = 0
-        regrets = []
+        pairs, regrets = [], []
         for ones in ordered.values():
             for a, b in itertools.combinations(ones, 2):
                 if max(a.measured_us, b.measured_us) > (1 + _DIFFERENT) * min(a.measured_us, b.measured_us):
-                    pairs += 1
-                    right += (told(a) < told(b)) == (a.measured_us < b.measured_us)
+                    right = (told(a) < told(b)) == (a.measured_us < b.measured_us)
+                    pairs.append((right, max(told(a), told(b)) >= interval.sure_ratio() * min(told(a), told(b))))
             best = min(one.measured_us for one in ones)
             regrets.append(min(ones, key=lambda one: told(one)).measured_us / best - 1)
         if pairs:
-            yield f"Order of variants, {says}: {right} of {pairs} pairs right ({right / pairs:.2f}); regret of its pick {100 * statistics.mean(regrets):.1f} % in the mean, {100 * max(regrets):.1f} % at worst."
+            sure = [right for right, is_sure in pairs if is_sure]
+            count = sum(right for right, _ in pairs)
+            yield f"Order of variants, {says}: {count} of {len(pairs)} pairs right ({count / len(pairs):.2f}), of those called SURE {sum(sure)} of {len(sure)}; regret of its pick {100 * statistics.mean(regrets):.1f} % in the mean, {100 * max(regrets):.1f} % at worst."
     yield ""
 
 

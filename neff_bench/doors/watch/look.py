@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from neff_bench.doors.subject import Subject, cases_of
 from neff_bench.doors.watch.drawing import Drawing, Figures, case_of, draw, figures_of, texts_of
-from neff_bench.doors.watch.subject import Subject, cases_of
 from neff_bench.errors import NeffBenchError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from neff_bench.errors import NeffBenchError
 from neff_bench.installation import IMPORT_ROOT
 
 if TYPE_CHECKING:
-    from neff_bench.doors.watch.subject import Subject
+    from neff_bench.doors.subject import Subject
     from neff_bench.simulator.nki.launch import Launch
     from neff_bench.simulator.program import Program
 

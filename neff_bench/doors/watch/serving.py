@@ -11,9 +11,9 @@ from collections.abc import Callable
 import uvicorn
 from watchfiles import awatch
 
+from neff_bench.doors.subject import Subject
 from neff_bench.doors.watch.server import Bell, app_of
 from neff_bench.doors.watch.session import Session, State
-from neff_bench.doors.watch.subject import Subject
 from neff_bench.errors import NeffBenchError
 from neff_bench.system.warm import WarmParent
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 import threading
@@ -33,11 +34,26 @@ def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
     that fails, and for one that communicates with more ranks than `spec` says.
     """
     with loaded(spec.entry, spec.path) as kernel:
-        arguments = resolve_arguments(spec.arguments)
-        program = record(body(kernel), kernel_name(spec.entry), spec.inputs, arguments, spec.outputs, target, lnc)
+        function = body(kernel)
+        arguments = resolve_arguments(spec.arguments) | _varied(function, spec)
+        program = record(function, kernel_name(spec.entry), spec.inputs, arguments, spec.outputs, target, lnc)
     if spec.ranks is not None and program.ranks > spec.ranks:
         raise _too_few_ranks(program, spec.ranks)
     return program
+
+
+def _varied(function: Any, spec: KernelSpec) -> dict[str, Any]:
+    """Return the varied values that are arguments of the function, and put the others into its file. Raises SpecError."""
+    if not spec.varied:
+        return {}
+    parameters = inspect.signature(function).parameters
+    arguments = {name: value for name, value in spec.varied.items() if name in parameters}
+    constants = inspect.unwrap(function).__globals__
+    for name in spec.varied.keys() - arguments.keys():
+        if name not in constants:
+            raise SpecError(f"{name} is no argument of the function and no constant of its file", spec.entry)
+        constants[name] = spec.varied[name]
+    return arguments
 
 
 @contextlib.contextmanager

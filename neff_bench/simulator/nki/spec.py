@@ -31,7 +31,7 @@ class InputSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class KernelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Decoded kernel.json. `path` is absolute. `outputs` names the results in order; absent: output0, output1 ...
-    `ranks`: how many will run it, None where that is not said."""
+    `ranks`: how many will run it, None where that is not said. `varied`: values of the function's parameters, else of constants of its file."""
 
     entry: str
     inputs: tuple[InputSpec, ...] = ()
@@ -39,6 +39,7 @@ class KernelSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arguments: dict[str, Any] = {}
     outputs: tuple[str, ...] = ()
     ranks: int | None = None
+    varied: dict[str, Any] = {}
 
 
 def decode_spec(data: bytes, directory: Path) -> KernelSpec:

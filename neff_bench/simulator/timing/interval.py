@@ -14,6 +14,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,10 @@ EVIDENCE_FILE = Path(__file__).with_name("evidence.json")
 
 SHARE = 0.8
 """The share of the repositories' rows that lie in the range."""
+
+
+SURE = 0.97
+"""The share of the pairs that are called sure which hardware orders in the same way."""
 
 
 class Row(NamedTuple):
@@ -53,6 +58,22 @@ def interval(known: bool) -> Interval:
     ratios = [row.ratio for row in rows]
     low, high = pooled(rows) if known else (min(ratios), max(ratios))
     return Interval(low, high, len(rows), len({row.repository for row in rows}), frozenset(row.target for row in rows))
+
+
+@cache
+def sure_ratio() -> float:
+    """Return by which factor two simulated times of one kernel must differ for 97 of 100 such pairs to have hardware's order.
+
+    It is a quantile of how far the ratios of two rows of one kernel lie apart, by the same evidence and weights as the range. An error in
+    one of the two directions alone turns a pair round, so 97 of 100 in the right order are 94 of 100 within the factor.
+    """
+    kernels: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in evidence():
+        kernels[row[:5]].append(row)
+    apart: dict[str, list[float]] = defaultdict(list)
+    for rows in kernels.values():
+        apart[rows[0].repository] += [abs(math.log(a.ratio / b.ratio)) for a, b in combinations(rows, 2)]
+    return math.exp(_quantile([(log, 1 / len(logs)) for logs in apart.values() for log in logs], 1 - 2 * (1 - SURE)))
 
 
 def pooled(rows: Sequence[Row], share: float = SHARE) -> tuple[float, float]:

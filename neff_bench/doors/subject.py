@@ -1,4 +1,4 @@
-"""Says what is watched: a kernel on given inputs, the cases of a shapes file, or a script."""
+"""What `watch` and `tune` are about: a kernel on given inputs, the cases of a shapes file, or a script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from neff_bench.doors.tuning import InputShape
+from neff_bench.doors.inputs import InputShape
 from neff_bench.errors import WrongCall
 
 if TYPE_CHECKING:
@@ -95,11 +95,11 @@ def _given(words: Sequence[str]) -> tuple[dict[str, InputShape], dict[str, Any]]
                 raise WrongCall(f"{word}: dtype {dtype!r} is not known; expected one of {', '.join(SIZE_BYTES)}")
             inputs[name] = InputShape(tuple(map(int, found["shape"].split("x"))), dtype)
         else:
-            arguments[name] = _value(value)
+            arguments[name] = value_of(value)
     return inputs, arguments
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """Return a number, list, object or true and false as JSON writes them; any other text as it is."""
     try:
         return json.loads(text)
