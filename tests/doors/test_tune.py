@@ -215,24 +215,25 @@ OLD = """
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 
-COLUMNS = 512
+ROUNDS = 1
 
 
 @nki.jit
-def copy(x):
+def doubled(x):
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    for at in nl.affine_range(x.shape[1] // COLUMNS):
-        columns = nl.ds(at * COLUMNS, COLUMNS)
-        nl.store(out[:, columns], nl.load(x[:, columns]))
+    tile = nl.load(x)
+    for _ in range(ROUNDS):
+        tile = nl.add(tile, tile)
+    nl.store(out, tile)
     return out
 """
 
 
 def test_a_constant_of_an_old_kernel_varies_too(vary, tmp_path):
     (tmp_path / "old.py").write_text(OLD)
-    found = json.loads(vary("old.py:copy", X, "--vary", "COLUMNS=128,2048", "--format", "json").stdout)
-    counts = {answer["COLUMNS"]: answer["row"]["instruction_count"] for answer in found}
-    assert counts[2048] < counts[128]
+    found = json.loads(vary("old.py:doubled", X, "--vary", "ROUNDS=9,3", "--format", "json").stdout)
+    assert [answer["ROUNDS"] for answer in found] == [3, 9]
+    assert found[1]["row"]["instruction_count"] == found[0]["row"]["instruction_count"] + 6
 
 
 @pytest.mark.parametrize(
