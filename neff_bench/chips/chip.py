@@ -19,7 +19,8 @@ class Chip:
     The unit of each field is in its name; bandwidths are in bytes per ns, reported ones in bytes per second.
     sources, units: by field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
     year: of the first instances. double_row: FP8 matmuls run at twice the rate, mx: those of scaled groups (MXFP8, MXFP4) at four times. float8: NKI has the dtypes. one_clock: all engines
-    count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition.
+    count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition. sbuf_fmax_bytes: what AWS's
+    nl.tile_size names as usable, which is 8 bytes less where the compiler also keeps its EvalAccelReservedLoc.
     pe_column_cycles: of the PE's clock, for each column that moves through it in one pass; pe_overhead_cycles: for each product beside them.
     vector_minimum_cycles: what small instructions take on Vector beside vector_overhead_ns; minimum_cycles: on other engines.
     vector_pair_latency_ns: vector_latency_ns of an operation that reads two tensors from SBUF, on NeuronCore-v2, which takes them in turn.
@@ -55,6 +56,7 @@ class Chip:
     base_clock_ghz: float
     sbuf_partition_bytes: int
     sbuf_reserved_bytes: int
+    sbuf_fmax_bytes: int
     psum_partition_bytes: int
     psum_bank_bytes: int
     hbm_bandwidth: float
@@ -138,9 +140,8 @@ class Chip:
 
     @property
     def sbuf_usable_bytes(self) -> int:
-        """What a kernel may place in each partition of SBUF.
-
-        AWS names the usable bytes for chips that current NKI runs on. No source names them for chips before these.
+        """What a kernel may place in each partition of SBUF: all but the memory of dynamic DMAs. Before trn2 nothing is kept: AWS's compiler took
+        kernels for trn1 that use more than `sbuf_fmax_bytes`.
         """
         return self.sbuf_partition_bytes - (self.sbuf_reserved_bytes if self.generation >= 3 else 0)
 

@@ -74,6 +74,7 @@ CHIP = like(
     vector_clock_ghz=(1.12, "GHz", DOCS),
     base_clock_ghz=(1.4, "GHz", "profile metadata pe_clock_others; neuroncore_cycle_count / total_time"),
     sbuf_partition_bytes=(192 * 1024, "bytes", DOCS),
+    sbuf_fmax_bytes=(192 * 1024 - 16384, "bytes", f"{trn2.NKIPY}: trn1, which has the same core"),
     dma_element_ns=(4.5, "ns", "not in a trace: as a packet of trn2; with the 9.8 of trn2 five attentions of github ucb-bar/autocomp @dd26a56, examples/trn-tutorial/5_sd_attention, that load and store by element are 27 to 59 % too long on trn1, with 4.5 they take -5 to +22 %"),
     disabled_dge_read_stall=(0.0, "", "no trace of NeuronCore-v2 was looked at for it"),
     hbm_bandwidth=(272.0, "bytes/ns", "AWS docs nki/deep-dives/nki-dma-bandwidth-guide.rst: 16 DMA engines of 17 GB/s for each core; one alone moves 26 (inf2 and trn1 traces)"),

@@ -8,6 +8,7 @@ DOCS = "AWS docs nki/guides/architecture/trainium2_arch.rst"
 TRACES = "measured: NTFF of github allenkchau/trainium-kernel-fusion @d709ddf1 (trn2, profiler 2.28)"
 COURSEWORK = "measured: 44 NTFF of five repositories of Stanford CS149, assignment 4 (trn2, `--disable-dge`; validation/correlation/coursework.py)"
 INF2_TRACES = "measured: NTFF of github AnchovyPark/npu_profiling_code @2a956420 (inf2, profiler 2.27)"
+NKIPY = "aws-neuron/nkipy@3517bcb kernelgen/mlir/include/nkipy/Transforms/HardwareConstants.h (read 2026-11-23)"
 COSTS = "AWS docs 2.26 general/nki/api/nki/isa/__init__.py, cost tables"
 
 OVERHEADS = Overheads(
@@ -122,6 +123,7 @@ CHIP = chip(
     base_clock_ghz=(1.2, "GHz", "profile metadata pe_clock_others; neuroncore_cycle_count / total_time"),
     sbuf_partition_bytes=(224 * 1024, "bytes", DOCS),
     sbuf_reserved_bytes=(16 * 1024, "bytes", "nki-library@0759719 core/mlp/mlp_cte/mlp_cte_constants.py: DynamicDMAScratchLoc (read 2026-11-23)"),
+    sbuf_fmax_bytes=(224 * 1024 - 16384 - 8, "bytes", NKIPY),
     psum_partition_bytes=(16 * 1024, "bytes", DOCS),
     psum_bank_bytes=(2048, "bytes", DOCS),
     hbm_bandwidth=(716.0, "bytes/ns", f"{DOCS}: one stack, which two cores share (2.9 TB/s / 4); profile metadata hbm_ddr_bandwidth"),

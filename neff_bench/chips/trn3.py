@@ -20,6 +20,7 @@ CHIP = like(
     mx=(True, "", f"{DOCS}: 315 MXFP8/MXFP4 TFLOPS beside 79 BF16"),
     vector_clock_ghz=(1.2, "GHz", DOCS),
     sbuf_partition_bytes=(256 * 1024, "bytes", DOCS),
+    sbuf_fmax_bytes=(256 * 1024 - 16384 - 8, "bytes", trn2.NKIPY),
     hbm_bandwidth=(1178.0, "bytes/ns", f"{DOCS}: one stack, which two cores share (4.7 TB/s / 4)"),
     hbm_bandwidth_reported=(1178e9, "bytes/s", "mbu of SemiAnalysisAI/InferenceX trn3_lnc2_gemm profiles"),
     dma_engine_bandwidth=(38.1, "bytes/ns", f"{DOCS}: 38.4, times the 27/27.2 of trn2"),

@@ -28,7 +28,7 @@ _calibrated = cache(calibrated)
 
 
 _NO_EFFECT = (
-    "cores_per_device", "devices_per_server", "_clock_ns", "_clock_spread_ns", "_reported", "_bank_bytes", "_reserved_bytes", "max_lnc", "pe_rows", "pe_cols", "base_clock_ghz", "year", "generation",
+    "cores_per_device", "devices_per_server", "_clock_ns", "_clock_spread_ns", "_reported", "_bank_bytes", "_reserved_bytes", "_fmax_bytes", "max_lnc", "pe_rows", "pe_cols", "base_clock_ghz", "year", "generation",
 )  # fmt: skip
 """Ends of the names of numbers that the schedule does not use."""
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import Any
 
 from neff_bench.parsers.formats.ntff import SUFFIX, trace_name
 from neff_bench.parsers.system_trace import RUNNING
@@ -21,6 +22,12 @@ OUTPUTS_OF_RANK = "output_worker_{rank}/"
 """Where outputs of a rank of several go."""
 DETERMINISM = "--check-output-determinism"
 """Compares checksums of the outputs of every execution with those of the first."""
+OPTIONAL = {
+    "--save-nth-output": "save_nth_output",
+    "--write-tensors-per-exec": "alias",
+    DETERMINISM: "compare_executions",
+}
+"""Flags without which a capture is good too, and the part of the plan that asks for each."""
 SYSTEM_EXECUTIONS = 20
 """The executions of a system trace, which tells what lies between executions."""
 SAVED_OUTPUT = re.compile(r'saved output "([^"]+)" as "([^"]+)"')
@@ -97,6 +104,17 @@ def view_system_trace(tool: Sequence[str], folder: str, format: str, known: Comm
     asked: list[Asked] = [("-d", folder), ("--output-format", format), ("--output-file", output)]
     asked += [("--ignore-device-profile", None), *((flag, None) for flag in known.formats[format].needs)]
     return [*tool, "view", *words(known, asked)]
+
+
+def optional(plan: CapturePlan) -> tuple[str, ...]:
+    """Return the flags that are asked for without which a capture is good too."""
+    return tuple(flag for flag, part in OPTIONAL.items() if getattr(plan, part))
+
+
+def without(plan: CapturePlan, flag: str, writes_inputs: bool) -> CapturePlan:
+    """Return the plan without an optional flag. Where a kernel writes into its inputs, executions differ without `alias`: each finds other ones."""
+    left = replace(plan, **dict[str, Any]({OPTIONAL[flag]: False}))
+    return left if left.alias or not writes_inputs else replace(left, compare_executions=False)
 
 
 def compares(plan: CapturePlan, known: Command) -> bool:

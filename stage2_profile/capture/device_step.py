@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from neff_bench.neffs import findings
 from neff_bench.neffs.bundle import Bundle, Manifest
@@ -19,24 +19,21 @@ from neff_bench.stage2_profile.capture import arguments, nrtpy, runs
 from neff_bench.stage2_profile.capture.conditions import Neighbour, conditions_of, unexplained
 from neff_bench.stage2_profile.capture.cores import CorePool, Slot
 from neff_bench.stage2_profile.capture.environment import capture_environment, recorded, tool_environment
-from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_words
+from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_words, refused_flag
 from neff_bench.stage2_profile.capture.process import Finished, Limits, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
 from neff_bench.stage2_profile.options import Options
 
+if TYPE_CHECKING:
+    from neff_bench.stage2_profile.capture.neff_check import Traced
+
 MAX_TRIES = 8
 BAD_TRIES = 2
 """How often a capture that ended badly or saved too little is taken before its case is given up."""
 LOG = "capture.log"
-DIFFER = re.compile(r"(?i)determinis|crc\S* [^\n]*mismatch")
-"""What the tool says of executions whose outputs differ; no page has it."""
-DROPPED = {
-    "save-nth-output": "save_nth_output",
-    "write-tensors-per-exec": "alias",
-    arguments.DETERMINISM[2:]: "compare_executions",
-}
-"""Flags without which a capture is good too, and the part of the plan that asks for each."""
+DIFFER = re.compile(r"(?i)(?<!output-)determinis|crc\S* [^\n]*mismatch")
+"""What the tool says of executions whose outputs differ; no page has it. The name of its flag says nothing."""
 
 
 def plan_of(manifest: Manifest, options: Options) -> arguments.CapturePlan:
@@ -251,14 +248,13 @@ class Attempts:
         """Return whether to try again; changes the plan as the failure asks."""
         if done.timed_out or done.stopped or len(self.commands) >= MAX_TRIES:
             return False
-        if (
-            self.compares
-            and done.exit_code != 0
-            and DIFFER.search(done.log)
-            and (failure is None or failure.answer != "drop_flag")
-        ):
+        if self.compares and done.exit_code != 0 and DIFFER.search(done.log):
             self.plan, self.deterministic = replace(self.plan, compare_executions=False), False
             self.warnings.append("the outputs differ from one execution to the next")
+            return True
+        asked = arguments.optional(self.plan) if done.exit_code != 0 and not self.has_result() else ()
+        if (flag := refused_flag(done.log, failure, asked)) is not None:
+            self.plan = arguments.without(self.plan, flag, self.bundle.manifest.writes_inputs)
             return True
         if failure is None:
             if self.shortcoming(done, failure) is None:
@@ -281,13 +277,6 @@ class Attempts:
                 self.plan = replace(self.plan, single_io=True)
                 self.warnings.append(f"{failure.advice}; captured with --single-io, so its outputs are invalid")
                 return True
-            case "drop_flag":
-                part, before = DROPPED.get(failure.explain(done.log).rsplit("--", 1)[-1]), self.plan
-                if part is not None:
-                    self.plan = replace(self.plan, **dict[str, Any]({part: False}))
-                if part == "alias" and self.bundle.manifest.writes_inputs:  # each execution finds other inputs then
-                    self.plan = replace(self.plan, compare_executions=False)
-                return self.plan != before
             case "core_out" | "another_core" | "new_process" if self.core_changes == 0:
                 self.core_changes += 1
                 return True
@@ -313,6 +302,7 @@ class Attempts:
         if self.is_nrtpy and not reason:
             self.warnings += [remark for times in self._times() for remark in nrtpy.remarks(times)]
         left = [] if reason else self._left(done)
+        traced = {} if reason else self._traced()
         conditions = None
         if self.tool.kind != "sim":
             self.warnings += unexplained(self.neighbours)
@@ -338,7 +328,7 @@ class Attempts:
             created=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
             warnings=tuple(dict.fromkeys(self.warnings)),
             outputs=left[0].outputs if left else {},
-            executions=() if reason else self._executions(),
+            executions=() if reason else self._executions(traced),
             commands=tuple(self.commands),
             series=self.series,
             warmup=self.options.executions.warmup,
@@ -347,13 +337,13 @@ class Attempts:
             other_ranks=tuple(left[1:]),
             findings=findings.left(self.work) if self.tool.kind == "sim" else (),
             program=dict(self.program),
+            loaded=next((each.loaded for each in traced.values()), {}),
             deterministic=True if self.compares and not reason else self.deterministic,
         )
 
-    def _executions(self) -> tuple[runs.Execution, ...]:
-        times = self._times_of_traces()
+    def _executions(self, traced: Mapping[str, Traced]) -> tuple[runs.Execution, ...]:
         return tuple(
-            runs.Execution(rank=each.rank, execution=each.execution, ntff=each.file, traced_s=times.get(each.file))
+            runs.Execution(rank=each.rank, execution=each.execution, ntff=each.file, traced_s=traced[each.file].time_s)
             for each in self._counted()
         )
 
@@ -365,14 +355,14 @@ class Attempts:
                 (self.work / trace.file).unlink()
         return [trace for trace in traces if trace.execution > self.options.executions.warmup]
 
-    def _times_of_traces(self) -> dict[str, float | None]:
+    def _traced(self) -> dict[str, Traced]:
         """Return what each trace says of itself; of simulated ones nothing is asked. Raises `CaptureFailed` for a trace of another NEFF."""
-        if self.tool.kind == "sim":
-            return {}
-        from neff_bench.stage2_profile.capture.neff_check import trace_time_s
+        from neff_bench.stage2_profile.capture.neff_check import Traced, read_traced
 
-        neff = self.bundle.path / str(self.bundle.manifest.neff)
-        return {trace.file: trace_time_s(self.work / trace.file, neff) for trace in self.traces()}
+        neff, simulated = self.bundle.path / str(self.bundle.manifest.neff), self.tool.kind == "sim"
+        return {
+            each.file: Traced() if simulated else read_traced(self.work / each.file, neff) for each in self.traces()
+        }
 
     def _times(self) -> list[nrtpy.Times]:
         return [nrtpy.read_times((self.work / file).read_bytes()) for file in nrtpy.result_files(self.plan.ranks)]
@@ -406,7 +396,7 @@ class Attempts:
         if without := [str(rank) for rank in range(self.plan.ranks) if rank not in traced]:
             return f"it wrote no trace of rank {', '.join(without)}"
         try:
-            self._times_of_traces()
+            self._traced()
         except CaptureFailed as error:
             return str(error)
         for rank, left in enumerate(self._left(done)):

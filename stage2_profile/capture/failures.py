@@ -56,6 +56,16 @@ def last_words(log: str) -> str:
     return (telling or lines or ["it printed nothing"])[-1][:300]
 
 
+def refused_flag(log: str, failure: Failure | None, asked: Iterable[str]) -> str | None:
+    """Return which of the flags that were asked for a tool did not take: the one that it says it does not know, else the first that it names in a
+    log that nothing else explains. Ask only where it did nothing at all."""
+    if failure is not None and failure.answer != "drop_flag":
+        return None
+    said = failure.explain(log).rsplit(" ", 1)[-1] if failure is not None else ""
+    named = [flag for flag in asked if flag.lstrip("-") in log]
+    return said if said in named else next(iter(named), None)
+
+
 @cache
 def known_failures() -> tuple[Failure, ...]:
     """Return the failures in the order in which they count: what harms the device comes before what harms the result. A status that gives no

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
+from neff_bench.chips.engines import ENGINES
 from neff_bench.neffs.agreement import disagreement
 from neff_bench.neffs.bundle import Bundle
 from neff_bench.parsers.container import read_container, same_program
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.formats.neff import HEADER_BYTES
+from neff_bench.parsers.formats.neff import HEADER_BYTES, INSTRUCTION_BYTES
 from neff_bench.parsers.neff import is_neff, read_neff, read_uuid
 from neff_bench.parsers.plausibility import straight
 from neff_bench.stage2_profile.errors import CaptureFailed
@@ -30,13 +33,23 @@ def compare_neff(bundle: Bundle) -> tuple[tuple[str, ...], dict[str, int]]:
     return (), straight(neff)
 
 
-def trace_time_s(trace: Path, neff: Path) -> float | None:
-    """Return the time of the execution that a trace states itself; None where its layout is not known. Raises `CaptureFailed` for the
-    trace of another NEFF."""
+class Traced(NamedTuple):
+    """What a trace states itself: the time of its execution, and the instructions that were loaded for each engine."""
+
+    time_s: float | None = None
+    loaded: dict[str, int] = {}
+
+
+def read_traced(trace: Path, neff: Path) -> Traced:
+    """Return what a trace states; nothing where its layout is not known. Raises `CaptureFailed` for the trace of another NEFF."""
     try:
         container = read_container(trace)
         if container.window is not None and same_program(container.uuid.hex(), read_uuid(neff)) is False:
             raise CaptureFailed(f"its trace {trace.name} is of another NEFF")
     except ParseError:
-        return None
-    return None if container.total_time_ps is None else container.total_time_ps / 1e12
+        return Traced()
+    loaded: Counter[str] = Counter()
+    for stream in container.streams:
+        loaded[ENGINES[stream.engine]] += stream.size_bytes // INSTRUCTION_BYTES
+    time_s = None if container.total_time_ps is None else container.total_time_ps / 1e12
+    return Traced(time_s, dict(loaded))

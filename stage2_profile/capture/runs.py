@@ -129,7 +129,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     of every other file of the run, by its path in it. `series`: the number of the first of the captures that were taken for
     one median, None for a capture by itself. `warmup`: executions before the first that counts. `timing`: the file of nrtpy's
     times. `conditions`: of a measured run. `findings`: of a simulated one. `program`: instructions of the NEFF by engine, of the streams
-    in which each one runs. `deterministic`: whether all executions had the same outputs; None where the tool did not compare them.
+    in which each one runs; `loaded`: with those of the loader, by the trace. `deterministic`: whether all executions had the same outputs; None where the tool did not compare them.
     `system_trace`: what `view` made of the system trace, None where there is none.
     With several ranks `outputs` and `timing` are those of rank 0, and `other_ranks` has the others.
     """
@@ -158,6 +158,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     other_ranks: tuple[RankFiles, ...] = ()
     findings: tuple[Finding, ...] = ()
     program: dict[str, int] = {}
+    loaded: dict[str, int] = {}
     deterministic: bool | None = None
     system_trace: str | None = None
     schema: int = SCHEMA

@@ -132,7 +132,7 @@ def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
     numbers = row_numbers([summary], model_flops=flops, peak=about.peak_tflops)
     if numbers["arithmetic_intensity"] is None:
         numbers["arithmetic_intensity"] = summary.mm_arithmetic_intensity
-    wrong = (*impossible(summary, PEAK_FACTOR), *beside_program(summary, about.program))
+    wrong = (*impossible(summary, PEAK_FACTOR), *beside_program(summary, about.program, {}))
     waits = first_execution(summary.total_time_s, summary.total_active_time_s)
     return Row(
         case=case.name,

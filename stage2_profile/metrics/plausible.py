@@ -21,13 +21,17 @@ SAME = (
 
 
 def suspicions(
-    executions: Sequence[tuple[int, Summary]], numbers: Mapping[str, Any], dtype: str, program: Mapping[str, int]
+    executions: Sequence[tuple[int, Summary]],
+    numbers: Mapping[str, Any],
+    dtype: str,
+    program: Mapping[str, int],
+    loaded: Mapping[str, int],
 ) -> tuple[str, ...]:
     """Return one sentence for each figure that cannot be; none for a plausible row. `executions`: of one rank, each with its number.
-    `numbers`: of the row. `program`: instructions of the NEFF by engine, where each runs."""
+    `numbers`: of the row. `program`, `loaded`: see `beside_program`."""
     fastest = max(1.0, RATE.get(dtype, 1.0))
     found = [doubt for _, summary in executions for doubt in impossible(summary, fastest)]
-    found += [doubt for _, summary in executions for doubt in beside_program(summary, program)]
+    found += [doubt for _, summary in executions for doubt in beside_program(summary, program, loaded)]
     if not executions:
         found += of_numbers(numbers)
     mfu = numbers.get("mfu_percent")

@@ -80,7 +80,7 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         gap, notes = _system_trace(path, record)
         verdict = with_findings(_verdict(bundle, path, record, rank), record.findings)
         executions = _numbered(record, summaries)
-        impossible = suspicions(executions, numbers, bundle.manifest.case.dtype, record.program)
+        impossible = suspicions(executions, numbers, bundle.manifest.case.dtype, record.program, record.loaded)
         if impossible := (*impossible, *beside_traces(executions, _traced(record, rank))):
             verdict = suspected(verdict, impossible)
     except RunDamaged as error:

@@ -19,6 +19,7 @@ PLAIN = {
     "trailing_log": False,  # log lines with braces, on standard output behind the JSON
     "show_session": True,
     "refused": [],  # flags of capture that this release does not have
+    "refuses": ["unknown flag `{name}'", 1, "stderr"],  # its words, its exit code, and where it says so
     "summary": None,  # what is impossible in it: see files/profile_of.py
     "host_lnc": 2,
     "instance": "trn2.3xlarge",

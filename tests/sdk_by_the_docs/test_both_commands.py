@@ -111,6 +111,28 @@ def test_flags_that_a_release_lacks_are_left_out(built):
 
 
 @pytest.mark.parametrize(
+    "refuses",
+    [
+        ("flag provided but not defined: -{name}", 2, "stderr"),
+        (
+            "usage: neuron-explorer capture [options]\nneuron-explorer capture: error: unrecognized arguments: {word}",
+            2,
+            "stdout",
+        ),
+        ("neuron-explorer: invalid option -- '{name}'", 1, "stdout"),
+        ("what is {word}?", 64, "stderr"),
+    ],
+    ids=["go", "argparse", "getopt", "unheard"],
+)
+def test_a_flag_may_be_refused_in_any_words(built, refuses):
+    refused = [FLAG.split()[0], "--save-nth-output", "--check-output-determinism"]
+    rows, captures = profiled(built, "--only", "*subtract*", refused=refused, refuses=refuses)
+    (row,) = rows.values()
+    assert (row["check"], row["deterministic"], row["warnings"]) == ("passed", None, [])
+    assert len(captures) == 4
+
+
+@pytest.mark.parametrize(
     "habits",
     [{"drops_events": True}, {"output_file_counts": False}, {"no_json": True}],
     ids=lambda habits: next(iter(habits)),
@@ -152,6 +174,7 @@ def test_executions_that_differ_are_told(built):
         ("engine", "vector_engine_active_time is 1 s"),
         ("mfu", "no device reaches"),
         ("counts", "vector_engine_instruction_count is 0, the NEFF has 1 instructions for it"),
+        ("many_counts", "vector_engine_instruction_count is 501, the trace has 1 instructions for it"),
         ("milliseconds", "total_time is 0.00578 s, the trace of execution 2 says 5.78e-06 s"),
         ("two_roots", "2 summaries of one trace"),
     ],

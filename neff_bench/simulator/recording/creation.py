@@ -49,7 +49,7 @@ def form_of(shape: tuple[int, ...], dtype: str, memory: Memory) -> tuple[str, in
     size = prod(shape)
     free = size if memory == "hbm" else size // shape[0]
     fits = min(shape) > 0 and (memory == "hbm" or shape[0] <= PARTITIONS)
-    room = _partition_bytes(memory) - free * SIZE_BYTES[kind] if fits and memory != "hbm" else 0 if fits else -1
+    room = regions.partition_bytes(memory) - free * SIZE_BYTES[kind] if fits and memory != "hbm" else 0 if fits else -1
     return kind, SIZE_BYTES[kind], size, free, views.row_major(shape), room
 
 
@@ -104,7 +104,7 @@ def _check_tile(storage: Storage, address: tuple[int, int] | None) -> None:
     if storage.shape[0] > PARTITIONS:
         raise invalid(f"{storage.memory} tensor {list(storage.shape)} has {storage.shape[0]} partitions; at most 128")
     used = storage.free * storage.itemsize
-    limit = _partition_bytes(storage.memory)
+    limit = regions.partition_bytes(storage.memory)
     if address is not None:
         storage.partition, storage.address = whole_numbers("a part of an address", address)
         if storage.partition + storage.shape[0] > PARTITIONS:
@@ -115,10 +115,6 @@ def _check_tile(storage: Storage, address: tuple[int, int] | None) -> None:
             f"{storage.memory} tensor {list(storage.shape)} {storage.dtype} needs {used} bytes of each partition;"
             f" a kernel may use {limit}"
         )
-
-
-def _partition_bytes(memory: Memory) -> int:
-    return regions.PSUM_BANKS * regions.PSUM_BANK_BYTES if memory == "psum" else regions.tile_size.sbuf_fmax_bytes
 
 
 def shared_constant(constant: Any) -> NkiTensor:

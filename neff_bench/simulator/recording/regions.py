@@ -77,6 +77,15 @@ PSUM_BANKS = _ANY.psum_partition_bytes // PSUM_BANK_BYTES
 """The same on every chip; so is the number of partitions."""
 
 
+def _chip() -> Chip:
+    return chip_for(recorder().target if is_recording() else "trn2")
+
+
+def partition_bytes(memory: Memory) -> int:
+    """Return the bytes of one partition that a tensor on chip may take."""
+    return PSUM_BANKS * PSUM_BANK_BYTES if memory == "psum" else _chip().sbuf_usable_bytes
+
+
 class TileSize:
     """`nl.tile_size`: limits of one tile."""
 
@@ -92,13 +101,9 @@ class TileSize:
     sbuf_min_align = 1
 
     @property
-    def _chip(self) -> Chip:
-        return chip_for(recorder().target if is_recording() else "trn2")
-
-    @property
     def sbuf_fmax_bytes(self) -> int:
-        """Bytes of one SBUF partition that a kernel may place tensors in, on the target that is recorded for."""
-        return self._chip.sbuf_usable_bytes
+        """Bytes of one SBUF partition that AWS calls usable, on the target that is recorded for."""
+        return _chip().sbuf_fmax_bytes
 
     @property
     def sbuf_fmax(self) -> int:
@@ -108,7 +113,7 @@ class TileSize:
     @property
     def sbuf_size_bytes(self) -> int:
         """Bytes of SBUF in all partitions, with those that no kernel may use."""
-        return self._chip.sbuf_partition_bytes * PARTITIONS
+        return _chip().sbuf_partition_bytes * PARTITIONS
 
     @property
     def total_available_sbuf_size(self) -> int:

@@ -18,7 +18,11 @@ SUFFIX = ".must_alias_input"
 
 
 class Stop(Exception):
-    """The text on standard error with which the program ends, non-zero."""
+    """The text with which the program ends, non-zero."""
+
+    def __init__(self, text, code=1, stream="stderr"):
+        super().__init__(text)
+        self.code, self.stream = code, getattr(sys, stream)
 
 
 def log(message, level="info"):
@@ -42,8 +46,8 @@ def main(program, arguments):
             raise Stop(f"Unknown command `{(arguments or [''])[0]}'. Please specify one command of: {known}")
         return commands[arguments[0]](program, arguments[1:]) or 0
     except Stop as stop:
-        print(f"{stop}\n{program} exited with an error.\n{program} {VERSION}", file=sys.stderr)
-        return 1
+        print(f"{stop}\n{program} exited with an error.\n{program} {VERSION}", file=stop.stream)
+        return stop.code
 
 
 def options(arguments, valued, flags, short):
@@ -58,7 +62,8 @@ def options(arguments, valued, flags, short):
         name, equals, value = part.partition("=")
         name = short.get(name, name)
         if name in HABITS["refused"] or name not in (*valued, *flags):
-            raise Stop(f"unknown flag `{name.lstrip('-')}'")
+            words, code, stream = HABITS["refuses"]
+            raise Stop(words.format(name=name.lstrip("-"), word=part), code, stream)
         if name in flags:
             found[name] = True
         elif equals or waiting:

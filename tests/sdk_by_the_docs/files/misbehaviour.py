@@ -12,7 +12,7 @@ CAPTURE = (
     "other_output", "hang", "killed", "oom", "noisy", "no_text", "device",
 )  # fmt: skip
 VIEW = (
-    "zero", "active", "mfu", "engine", "counts", "two_roots", "dma", "negative", "text", "no_total", "mbu", "some_counts",
+    "zero", "active", "mfu", "engine", "counts", "two_roots", "dma", "negative", "text", "no_total", "mbu", "some_counts", "many_counts",
     "view_empty", "view_cut", "view_logs", "view_nan", "view_fails",
 )  # fmt: skip
 EVERY = (*CAPTURE, *VIEW)

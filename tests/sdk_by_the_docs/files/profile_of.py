@@ -282,6 +282,10 @@ def _counts(found):
     return {**found, "vector_engine_instruction_count": 0, "vector_engine_instruction_time": 0}
 
 
+def _many_counts(found):
+    return {**found, "vector_engine_instruction_count": found["vector_engine_instruction_count"] + 500}
+
+
 def _dma(found):
     return {**found, "dma_active_time": found["total_time"] * 3}
 
@@ -313,6 +317,7 @@ IMPOSSIBLE = {
     "no_total": _no_total,
     "mbu": _mbu,
     "some_counts": _some_counts,
+    "many_counts": _many_counts,
     None: lambda found: found,
     "two_roots": lambda found: found,
     "zero": _zero,

@@ -9,9 +9,11 @@ import neff_bench.simulator.nki.simulate as simulation
 from neff_bench.simulator.errors import KernelError, NkiValidationError, NotModelledError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
+from neff_bench.simulator.nki.beta import language as old_nl
 from neff_bench.simulator.nki.beta.jit import jit as beta_jit
 from neff_bench.simulator.nki.jit import jit
 from neff_bench.simulator.nki.language.objects import NKIObject
+from neff_bench.simulator.recording.recorder import recording
 
 RANDOM = np.random.default_rng(7)
 X = RANDOM.uniform(0.5, 2.0, (64, 24)).astype(np.float32)
@@ -164,7 +166,16 @@ def test_missing_fields_of_a_configuration_are_none():
 def test_sizes_of_the_machine(now):
     assert (nl.tile_size.pmax, nl.tile_size.psum_bank_fmax, nl.tile_size.gemm_moving_fmax) == (128, 512, 512)
     assert nl.tile_size.sbuf_size_bytes == 128 * 224 * 1024
-    assert nl.tile_size.sbuf_fmax_bytes == nl.tile_size.total_available_sbuf_size == 208 * 1024
+
+
+@pytest.mark.parametrize(
+    ("target", "usable_bytes"), [("trn1", 180224), ("inf2", 180224), ("trn2", 212984), ("trn3", 245752)]
+)
+def test_both_names_of_what_aws_calls_usable_have_its_value(target, usable_bytes):
+    with recording(target):
+        for sizes in (nl.tile_size, old_nl.tile_size):
+            assert sizes.sbuf_fmax_bytes == sizes.total_available_sbuf_size == usable_bytes
+            assert sizes.sbuf_fmax == usable_bytes // 4
 
 
 def test_a_tile_has_the_bytes_of_a_partition_that_the_compiler_leaves(now):

@@ -13,8 +13,10 @@ def summary(**keys):
     return read_summary(json.dumps({"total_time": 1e-4, "tensor_engine_instruction_count": 9, **keys}).encode())
 
 
-def said(*executions, first=2, dtype="bfloat16", program=(), **numbers):
-    return suspicions([*enumerate((summary(**keys) for keys in executions), first)], numbers, dtype, dict(program))
+def said(*executions, first=2, dtype="bfloat16", program=(), loaded=(), **numbers):
+    return suspicions(
+        [*enumerate((summary(**keys) for keys in executions), first)], numbers, dtype, dict(program), dict(loaded)
+    )
 
 
 def test_a_plausible_row_has_nothing_to_be_said():
@@ -52,6 +54,20 @@ def test_counts_below_those_of_the_program_are_named():
     assert said({}, program={"tensor": 9, "vector": 5}) == ()  # Vector's are not stated
     assert said({}, program={"tensor": 10}) == (
         "tensor_engine_instruction_count is 9, the NEFF has 10 instructions for it",
+    )
+
+
+def test_counts_above_what_was_loaded_are_named():
+    assert (
+        said({"tensor_engine_instruction_count": 70}, program={"tensor": 9}, loaded={"tensor": 70, "vector": 1}) == ()
+    )
+    assert said({"tensor_engine_instruction_count": 80}, program={"tensor": 9}, loaded={"tensor": 70}) == (
+        "tensor_engine_instruction_count is 80, the trace has 70 instructions for it",
+    )
+    assert said({"tensor_engine_instruction_count": 80}, loaded={"tensor": 70}) == ()  # it has branches in the NEFF
+    assert said({"tensor_engine_instruction_count": 80}, program={"tensor": 9}) == ()  # no trace was read
+    assert said({"tensor_engine_instruction_count": 8_000_000}, program={"tensor": 9}) == (
+        "tensor_engine_instruction_count is 8000000, the NEFF has 9 instructions for it",
     )
 
 

@@ -19,7 +19,7 @@ def full(shape: Any, fill_value: Any, dtype: Any, buffer: Any = regions.sbuf, na
         isa.memset(made, fill_value)
         return made
     rows = made.reshape((1, made.size)) if made.ndim < 2 else made.reshape((-1, made.shape[-1]))
-    limit = min(rows.shape[1], regions.tile_size.sbuf_fmax_bytes // 4 // made.itemsize)
+    limit = min(rows.shape[1], regions.partition_bytes("sbuf") // 4 // made.itemsize)
     height = min(rows.shape[0], PARTITIONS)
     tile = ndarray((height, limit), dtype, regions.sbuf)
     isa.memset(tile, fill_value)
