@@ -15,7 +15,7 @@ from typing import Any
 
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.timeline import timeline_of
@@ -42,7 +42,7 @@ def gemm_rows(directory: Path, limit: int | None, which: str) -> Iterator[Row]:
     shapes = sorted(measured(directory, which).items(), key=lambda item: item[0][0] * item[0][1] * item[0][2])
     for (m, k, n), found in spread(shapes, limit):
         inputs = (InputSpec("lhsT", (k, m), "bfloat16"), InputSpec("rhs", (k, n), "bfloat16"))
-        program = record(kernel, "gemm", inputs, {}, ("out",), "trn3", 2)
+        program = record(Call(kernel, "gemm", inputs, outputs=("out",)), "trn3", 2)
         timed = schedule(program)
         summary = summarise(program, timed, timeline_of(timed))
         for column, key, scale in _COLUMNS:

@@ -122,7 +122,7 @@ def _program(checkout: Path, path: str) -> Program:
     """What we make of a kernel for trn1, at the shapes of its benchmark."""
     from neff_bench.simulator.nki.install import install
     from neff_bench.simulator.nki.spec import InputSpec
-    from neff_bench.simulator.nki.trace import record
+    from neff_bench.simulator.nki.trace import Call, record
 
     warnings.simplefilter("ignore")
     install()
@@ -135,7 +135,7 @@ def _program(checkout: Path, path: str) -> Program:
     arrays = {name: value for name, value in given.items() if np.ndim(value)}
     numbers = {name: value for name, value in given.items() if name not in arrays}
     inputs = [InputSpec(name, array.shape, str(array.dtype)) for name, array in arrays.items()]
-    return record(kernel, "kernel", inputs, numbers, (), "trn1", 1, fits=False)
+    return record(Call(kernel, "kernel", inputs, numbers), "trn1", 1, fits=False)
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ def record_kernel(
     from neff_bench.neffs.intake import check_own, default_lnc
     from neff_bench.simulator.nki.jit import body, label
     from neff_bench.simulator.nki.load import trace_kernel
-    from neff_bench.simulator.nki.trace import record
+    from neff_bench.simulator.nki.trace import Call, record
 
     check_own(implementation)
     lnc = default_lnc(target) if lnc is None else lnc
@@ -208,7 +208,7 @@ def record_kernel(
     if implementation == "xla":
         return _lowered(kernel, specs, arguments, target, lnc)
     function = body(kernel)
-    return record(function, label(function), specs, arguments, (), target, lnc)
+    return record(Call(function, label(function), specs, arguments), target, lnc)
 
 
 def kernel_spec(kernel: str, inputs: Mapping[str, Input], arguments: dict[str, Any]) -> KernelSpec:

@@ -6,9 +6,11 @@ answer. A kernel's failure is data (`status`, `reason`); only a wrong call is an
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,16 +25,6 @@ from neff_bench.doors.mcp_calls import Limits, call, file_below, function_below,
 from neff_bench.errors import NeffBenchError, WrongCall
 from neff_bench.installation import __version__
 
-Target = Annotated[str, Field(description=LISTED)]
-Lnc = Annotated[
-    int | None, Field(ge=1, le=2, description="physical cores in the logical core; 1, as AWS launches, where absent")
-]
-Implementation = Annotated[Literal["nki", "xla"], Field(description="nki, in either dialect, or xla: a jax function")]
-Ranks = Annotated[int, Field(ge=1, le=64, description="logical cores that run a kernel with collectives together")]
-Sdk = Annotated[
-    str | None,
-    Field(description="release of the AWS SDK whose refusals are named, such as 2.31; the newest where absent"),
-]
 Size = Annotated[int, Field(ge=1, le=1 << 40)]
 
 
@@ -44,8 +36,36 @@ class Tensor(BaseModel):
     dtype: str
 
 
-Inputs = dict[str, Tensor]
-Arguments = dict[str, Any]
+class Asked(BaseModel):
+    """A kernel and what it is called with."""
+
+    kernel: str
+    inputs: dict[str, Tensor]
+    arguments: dict[str, Any] | None = None
+    target: str = Field("trn2", description=LISTED)
+    lnc: int | None = Field(
+        None, ge=1, le=2, description="physical cores in the logical core; 1, as AWS launches, where absent"
+    )
+    implementation: Literal["nki", "xla"] = Field("nki", description="nki, in either dialect, or xla: a jax function")
+
+
+class Judged(Asked):
+    """A kernel whose findings name what AWS's compiler refuses."""
+
+    sdk: str | None = Field(
+        None, description="release of the AWS SDK whose refusals are named, such as 2.31; the newest where absent"
+    )
+
+
+class Checked(Judged):
+    """A kernel whose outputs are compared."""
+
+    reference: str | None = None
+    rtol: float = 1e-2
+    atol: float = 1e-2
+    ranks: int = Field(1, ge=1, le=64, description="logical cores that run a kernel with collectives together")
+
+
 INSTRUCTIONS = (
     "Times of NKI kernels on AWS Trainium and Inferentia. Without the AWS SDK all times are simulated, and every answer "
     "says so. A kernel is file.py:function, below the directory that is served. Begin with estimate; profile also checks the "
@@ -59,59 +79,30 @@ class Tools:
 
     limits: Limits
 
-    def estimate(
-        self,
-        kernel: str,
-        inputs: Inputs,
-        arguments: Arguments | None = None,
-        target: Target = "trn2",
-        lnc: Lnc = None,
-        implementation: Implementation = "nki",
-        sdk: Sdk = None,
-    ) -> dict[str, Any]:
+    def estimate(self, asked: Judged) -> dict[str, Any]:
         """Return the simulated time and exact counters of a kernel, without running it. `inputs` by parameter name, in order. `refused` says why
         AWS's compiler would refuse it."""
-        variant = {**self._asked(kernel, inputs, arguments, target, lnc, implementation), "id": 0}
-        words = [
-            "tune",
-            "--timeout",
-            str(self.limits.timeout_s),
-            "--memory",
-            str(self.limits.memory_bytes >> 20),
-            *_sdk(sdk),
-        ]
+        variant = {**self._case(asked), "id": 0}
+        limits = ["--timeout", str(self.limits.timeout_s), "--memory", str(self.limits.memory_bytes >> 20)]
+        words = ["tune", *limits, *_sdk(asked)]
         with self._calls():
             return dict(json.loads(call(self.limits, [words], (0, 1), json.dumps(variant).encode())))
 
-    def profile(
-        self, kernel: str, inputs: Inputs, reference: str | None = None, arguments: Arguments | None = None,
-        rtol: float = 1e-2, atol: float = 1e-2, target: Target = "trn2", lnc: Lnc = None, ranks: Ranks = 1,
-        implementation: Implementation = "nki",
-        sdk: Sdk = None,
-    ) -> dict[str, Any]:  # fmt: skip
+    def profile(self, asked: Checked) -> dict[str, Any]:
         """Build and run a kernel on seeded inputs, compare it with `reference` (file.py:function on float32 arrays by input
         name) and say where its time goes."""
-        case = {**self._asked(kernel, inputs, arguments, target, lnc, implementation), "ranks": ranks}
+        case = {**self._case(asked), "ranks": asked.ranks}
         with self._calls() as scratch:
-            if reference is not None:
-                case["reference"] = function_below(self.limits.root, reference)
-                case["tolerance"] = {"rtol": rtol, "atol": atol}
+            if asked.reference is not None:
+                case["reference"] = function_below(self.limits.root, asked.reference)
+                case["tolerance"] = {"rtol": asked.rtol, "atol": asked.atol}
             build, store = _built(case, scratch, self.limits)
-            return dict(
-                json.loads(call(self.limits, [build, ["profile", store, "--format", "json", *_sdk(sdk)]], (0, 1)))[0]
-            )
+            words = ["profile", store, "--format", "json", *_sdk(asked)]
+            return dict(json.loads(call(self.limits, [build, words], (0, 1)))[0])
 
-    def explain(
-        self,
-        kernel: str,
-        inputs: Inputs,
-        arguments: Arguments | None = None,
-        target: Target = "trn2",
-        lnc: Lnc = None,
-        implementation: Implementation = "nki",
-    ) -> str:
+    def explain(self, asked: Asked) -> str:
         """Return what bounds a kernel: the critical path, who waits for whom, and the lines that take the time."""
-        case = self._asked(kernel, inputs, arguments, target, lnc, implementation)
+        case = self._case(asked)
         with self._calls() as scratch:
             build, store = _built(case, scratch, self.limits)
             call(self.limits, [build], (0,))
@@ -131,26 +122,18 @@ class Tools:
             word = file_below(self.limits.root, path)
             return {"files": json.loads(call(self.limits, [["inspect", "--format", "json", "--", word]], (0, 1)))}
 
-    def _asked(
-        self,
-        kernel: str,
-        inputs: Inputs,
-        arguments: Arguments | None,
-        target: str,
-        lnc: int | None,
-        implementation: str,
-    ) -> dict[str, Any]:
+    def _case(self, asked: Asked) -> dict[str, Any]:
         """Return what a line of `tune` and a case of a shapes file both say."""
         with self._calls():
-            if target not in CHIPS:
-                raise WrongCall(f"target {target!r}: expected {LISTED}")
+            if asked.target not in CHIPS:
+                raise WrongCall(f"target {asked.target!r}: expected {LISTED}")
             return {
-                "kernel": function_below(self.limits.root, kernel),
-                "inputs": {name: tensor.model_dump() for name, tensor in inputs.items()},
-                "target": target,
-                "implementation": implementation,
-                **({} if lnc is None else {"lnc": lnc}),
-                **({"arguments": plain_arguments(arguments)} if arguments else {}),
+                "kernel": function_below(self.limits.root, asked.kernel),
+                "inputs": {name: tensor.model_dump() for name, tensor in asked.inputs.items()},
+                "target": asked.target,
+                "implementation": asked.implementation,
+                **({} if asked.lnc is None else {"lnc": asked.lnc}),
+                **({"arguments": plain_arguments(asked.arguments)} if asked.arguments else {}),
             }
 
     @contextmanager
@@ -163,9 +146,9 @@ class Tools:
                 raise ToolError(str(error).replace(f"{scratch}/", "")) from None
 
 
-def _sdk(release: str | None) -> list[str]:
+def _sdk(asked: Judged) -> list[str]:
     """Return the words that name a release."""
-    return [] if release is None else [f"--sdk={release}"]
+    return [] if asked.sdk is None else [f"--sdk={asked.sdk}"]
 
 
 def _built(case: dict[str, Any], scratch: Path, limits: Limits) -> tuple[list[str], str]:
@@ -173,23 +156,40 @@ def _built(case: dict[str, Any], scratch: Path, limits: Limits) -> tuple[list[st
     shapes, store = scratch / "shapes.yaml", str(scratch / "store")
     shapes.write_text(json.dumps({"cases": [case]}), encoding="utf-8")  # JSON is YAML
     memory = str(limits.memory_bytes / (1 << 30))
-    words = [
-        "generate",
-        "--shapes",
-        str(shapes),
-        "--out",
-        store,
-        "--timeout",
-        str(limits.timeout_s),
-        "--memory",
-        memory,
+    words = ["generate", "--shapes", str(shapes), "--out", store, "--timeout", str(limits.timeout_s)]
+    return [*words, "--memory", memory], store
+
+
+def _flat(tool: Callable[[Any], Any], model: type[Asked]) -> Callable[..., Any]:
+    """Return a tool whose arguments are the fields of what it is asked, as agents give them."""
+
+    @functools.wraps(tool)
+    def flat(**fields: Any) -> Any:
+        return tool(model(**fields))
+
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=Annotated[field.annotation, field],
+            default=inspect.Parameter.empty if field.is_required() else field.default,
+        )
+        for name, field in model.model_fields.items()
     ]
-    return words, store
+    returned = inspect.signature(tool, eval_str=True).return_annotation
+    vars(flat)["__signature__"] = inspect.Signature(parameters, return_annotation=returned)
+    return flat
 
 
 def server_of(limits: Limits) -> MCPServer:
     """Return a server that is not running yet."""
     server, tools = MCPServer("neff-bench", instructions=INSTRUCTIONS, version=__version__), Tools(limits)
-    for tool in (tools.estimate, tools.profile, tools.explain, tools.compare, tools.inspect):
+    for tool in (
+        _flat(tools.estimate, Judged),
+        _flat(tools.profile, Checked),
+        _flat(tools.explain, Asked),
+        tools.compare,
+        tools.inspect,
+    ):
         server.add_tool(tool)
     return server

@@ -286,25 +286,33 @@ def tune(folder):
 def agent(folder, tool):
     pytest.importorskip("mcp")
     from neff_bench.doors.mcp_calls import Limits
-    from neff_bench.doors.mcp_server import Tensor, Tools
+    from neff_bench.doors.mcp_server import Checked, Tools
 
-    tools, inputs = Tools(Limits(folder.resolve(), 60.0, 8 << 30)), {"x": Tensor(shape=list(SHAPE), dtype="float32")}
-    return {case: tool(tools, case, inputs, implementation=IMPLEMENTATION[case[0]]) for case in FEW}
+    tools, inputs = Tools(Limits(folder.resolve(), 60.0, 8 << 30)), {"x": {"shape": list(SHAPE), "dtype": "float32"}}
+    return {
+        case: tool(
+            tools,
+            Checked(
+                kernel=entry(folder, *case),
+                inputs=inputs,
+                implementation=IMPLEMENTATION[case[0]],
+                reference=reference(folder, *case),
+            ),
+        )
+        for case in FEW
+    }
 
 
 def mcp_estimate(folder):
-    def ask(tools, case, inputs, **more):
-        answer = tools.estimate(entry(folder, *case), inputs, **more)
+    def ask(tools, asked):
+        answer = tools.estimate(asked)
         return answer["row"] or answer
 
     return agent(folder, ask)
 
 
 def mcp_profile(folder):
-    def ask(tools, case, inputs, **more):
-        return tools.profile(entry(folder, *case), inputs, reference(folder, *case), **more)
-
-    return agent(folder, ask)
+    return agent(folder, lambda tools, asked: tools.profile(asked))
 
 
 def compiled(folder, model, *words):

@@ -16,7 +16,7 @@ from neff_bench.simulator.costs import table
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.operations import OPERATIONS
 from neff_bench.simulator.program import Access, Dynamic, Program
 from tests.golden.gaps import gaps, held_weights
@@ -323,9 +323,7 @@ def _collectives(target: str) -> Program:
         nisa.dma_copy(dst=out, src=last)
         return out
 
-    return record(
-        kernel, "collectives", [InputSpec("x", (512, 8192), "float32")], {}, (), target, CHIPS[target].max_lnc
-    )
+    return record(Call(kernel, "collectives", [InputSpec("x", (512, 8192), "float32")]), target, CHIPS[target].max_lnc)
 
 
 OURS: dict[str, Callable[[str], Program]] = {

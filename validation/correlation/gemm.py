@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.program import Program
 from validation.correlation.measured import Measured
 from validation.gemm import GEMMS, LATER_GEMMS, kernel_of, measured
@@ -33,4 +33,4 @@ def gemms(checkouts: Path) -> Iterator[Measured]:
 
 def _recorded(checkout: Path, m: int, k: int, n: int) -> Program:
     inputs = (InputSpec("lhsT", (k, m), "bfloat16"), InputSpec("rhs", (k, n), "bfloat16"))
-    return record(kernel_of(checkout), "gemm", inputs, {}, ("out",), "trn3", 2)
+    return record(Call(kernel_of(checkout), "gemm", inputs, outputs=("out",)), "trn3", 2)

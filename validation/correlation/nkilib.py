@@ -15,7 +15,7 @@ from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.nki.load import trace_kernel
 from neff_bench.simulator.nki.spec import InputSpec, KernelSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.program import Program
 from validation.correlation.measured import Measured
 from validation.correlation.origin import silenced
@@ -119,7 +119,7 @@ def _rmsnorm_quant(checkout: Path, inputs: tuple[InputSpec, ...], only: bool, bo
 
     install()
     sys.path[:0] = [str(checkout / "src"), str(checkout / "src" / "nkilib_src")]
-    return record(kernel, "rmsnorm_quant", inputs, {}, (), "trn2", 2)
+    return record(Call(kernel, "rmsnorm_quant", inputs), "trn2", 2)
 
 
 _RMSNORM_QUANT = (

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.program import Program
 from validation.correlation.measured import Measured
 from validation.correlation.nkilib import SOURCE
@@ -116,4 +116,4 @@ def recorded(checkout: Path, case: Case) -> Program:
     sys.path[:0] = [str(checkout / "src"), str(checkout / "src" / "nkilib_src")]
     inputs = tuple(InputSpec(name, shape, "bfloat16") for name, shape in shapes.items())
     with silenced():
-        return record(kernel, "qkv", inputs, {}, (), "trn2", 2)
+        return record(Call(kernel, "qkv", inputs), "trn2", 2)

@@ -22,7 +22,7 @@ from neff_bench.simulator.hlo.stage import BLOCK, StageKernel
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.numpy_dtypes import numpy_dtype
 from neff_bench.simulator.program import Program
 
@@ -54,7 +54,7 @@ def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
     inputs = tuple(InputSpec(f"input{n}", p.shape or (1,), p.dtype) for n, p in enumerate(graph.parameters))
     chip = chip_for(target)
     kernel = _Kernel(graph, plan, open_sbuf_bytes(chip), chip.generation)
-    program = record(kernel.run, graph.name, inputs, {}, (), target, lnc)
+    program = record(Call(kernel.run, graph.name, inputs), target, lnc)
     known = _is_known(plan, target)
     return _named(msgspec.structs.replace(program, model_flops=2 * module.mac_count, lowered_as_known=known), graph)
 

@@ -19,7 +19,7 @@ from neff_bench.simulator.nki.annotations import Annotation
 from neff_bench.simulator.nki.jit import label
 from neff_bench.simulator.nki.mistakes import home
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.numpy_dtypes import dtype_name, numpy_dtype
 from neff_bench.simulator.program import Program
 from neff_bench.simulator.recording.tensor import NkiTensor
@@ -144,7 +144,7 @@ def _recorded(
 
     functools.update_wrapper(body, function)
     with streams.prints_to_stderr():
-        program = record(body, label(function), inputs, {}, output_names, chip, lnc, fits, arrays)
+        program = record(Call(body, label(function), inputs, outputs=output_names, arrays=arrays), chip, lnc, fits)
     return program, results[0]
 
 

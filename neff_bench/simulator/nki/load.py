@@ -19,7 +19,7 @@ from neff_bench.simulator.nki.install import MADE_UP, install, sdk_imported, und
 from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.nki.mistakes import kernel_line
 from neff_bench.simulator.nki.spec import KernelSpec, lookup, resolve_arguments
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.program import Program
 from neff_bench.terminal import streams
 
@@ -36,7 +36,8 @@ def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
     with loaded(spec.entry, spec.path) as kernel:
         function = body(kernel)
         arguments = resolve_arguments(spec.arguments) | _varied(function, spec)
-        program = record(function, kernel_name(spec.entry), spec.inputs, arguments, spec.outputs, target, lnc)
+        call = Call(function, kernel_name(spec.entry), spec.inputs, arguments, spec.outputs)
+        program = record(call, target, lnc)
     if spec.ranks is not None and program.ranks > spec.ranks:
         raise _too_few_ranks(program, spec.ranks)
     return program

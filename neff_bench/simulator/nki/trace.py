@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,27 +38,31 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def record(
-    function: Callable[..., Any],
-    name: str,
-    inputs: Iterable[InputSpec],
-    arguments: dict[str, Any],
-    output_names: tuple[str, ...],
-    target: str,
-    lnc: int,
-    fits: bool = True,
-    arrays: Mapping[str, np.ndarray] | None = None,
-) -> Program:
-    """Run `function` for each core with `inputs` and `arguments` as keywords and return what it recorded.
+@dataclass(frozen=True)
+class Call:
+    """A kernel and what it is called with, by parameter name: tensors, and everything else. `name`: of the program. `outputs`: the names
+    of what the kernel returns, () for output0, output1 ... `arrays`: the inputs' values by name, which loops that they bound need.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    inputs: Iterable[InputSpec]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    arrays: Mapping[str, np.ndarray] | None = None
+
+
+def record(call: Call, target: str, lnc: int, fits: bool = True) -> Program:
+    """Run a kernel for each core and return what it recorded.
 
     Raises KernelError for a kernel that fails, and CapacityError when its tensors do not fit into SBUF or PSUM; without
-    `fits` the latter is a warning. `arrays`: the inputs' values by name, which loops that they bound need.
+    `fits` the latter is a warning.
     """
     if target not in CHIPS:
         raise SpecError(f"unknown target {target!r}; known: {', '.join(CHIPS)}")
     if lnc not in CHIPS[target].lncs:
         raise SpecError(f"lnc {lnc} does not exist on {target}; 1 anywhere, 2 on {PAIRED.replace(', ', ' and ')}")
-    program, has_middle_end = traced(function, name, inputs, arguments, output_names, target, lnc, arrays)
+    program, has_middle_end = traced(call, target, lnc)
     program = compiled(program, has_middle_end)
     check_placement(program)
     try:
@@ -69,37 +74,29 @@ def record(
     return program
 
 
-def traced(
-    function: Callable[..., Any],
-    name: str,
-    inputs: Iterable[InputSpec],
-    arguments: dict[str, Any],
-    output_names: tuple[str, ...],
-    target: str,
-    lnc: int,
-    arrays: Mapping[str, np.ndarray] | None,
-) -> tuple[Program, bool | None]:
+def traced(call: Call, target: str, lnc: int) -> tuple[Program, bool | None]:
     """What the kernel does as it is written, and whether it has the compiler's middle end: None for one of the current dialect."""
     with recording(target, lnc) as now:
-        if arrays is not None:
+        if (arrays := call.arrays) is not None:
             now.run = lambda register: register_value(now, buffers_of(now.storages), arrays, register)
-        made = {given.name: input_tensor(now, given) for given in inputs}
+        made = {given.name: input_tensor(now, given) for given in call.inputs}
         results: list[list[NkiTensor]] = []
         for core in range(lnc):
             now.start_core(core)
             try:
-                results.append(list(_tensors(function(**made, **arguments))))
+                results.append(list(_tensors(call.function(**made, **call.arguments))))
             # An error that does not know its line gets that of the kernel's definition.
             except SimulatorError as error:
-                raise error if error.source else type(error)(error.what, home(function)) from error
+                raise error if error.source else type(error)(error.what, home(call.function)) from error
             except (Exception, SystemExit) as error:
-                raise kernel_error(error, function) from error
+                raise kernel_error(error, call.function) from error
         # Only now is it known what every core does: their meetings, what they share, and what they return.
         check_meetings(now)
         share_by_use(now, results)
         share_collectives(now)
-        outputs = _outputs(results, output_names, home(function))
-        return _program(now, name, [tensor.storage for tensor in made.values()], outputs), now.dialect.get("middle_end")
+        outputs = _outputs(results, call.outputs, home(call.function))
+        program = _program(now, call.name, [tensor.storage for tensor in made.values()], outputs)
+        return program, now.dialect.get("middle_end")
 
 
 def input_tensor(now: Recorder, given: InputSpec) -> NkiTensor:

@@ -13,7 +13,7 @@ from neff_bench.simulator.commands.capture import CaptureRequest, capture
 from neff_bench.simulator.files.neff import write_neff
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.stage1_generate.cli import generate
 from neff_bench.stage2_profile.cli import profile
 
@@ -61,7 +61,7 @@ def accumulate(acc, x):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     given = [InputSpec("acc", (2, 4), "float32"), InputSpec("x", (2, 4), "float32")]
-    write_neff(record(accumulate, "k", given, {}, ("acc",), "trn2", 1), str(tmp_path / "file.neff"))
+    write_neff(record(Call(accumulate, "k", given, outputs=("acc",)), "trn2", 1), str(tmp_path / "file.neff"))
     np.zeros(8, np.float32).tofile(tmp_path / "acc.bin")
     np.ones(8, np.float32).tofile(tmp_path / "x.bin")
     monkeypatch.chdir(tmp_path)

@@ -9,7 +9,7 @@ from neff_bench.simulator.errors import CaptureError
 from neff_bench.simulator.files.neff import write_neff
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from tests.simulator.commands.test_cli import run
 
 install()
@@ -31,7 +31,7 @@ def kernel(x):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    program = record(kernel, "k", [InputSpec("x", (2, 8), "float32")], {}, ("out",), "trn2", 2)
+    program = record(Call(kernel, "k", [InputSpec("x", (2, 8), "float32")], outputs=("out",)), "trn2", 2)
     write_neff(program, str(tmp_path / FILE))
     for rank in range(4):
         np.full((2, 8), 10.0**rank, np.float32).tofile(tmp_path / f"x{rank}.bin")

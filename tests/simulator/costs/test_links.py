@@ -6,7 +6,7 @@ from neff_bench.simulator.costs.links import plan
 from neff_bench.simulator.costs.transfers import COLLECTIVES, SEMAPHORE_PACKET_BYTES
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.program import ENGINES
 from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.schedule import schedule
@@ -31,7 +31,7 @@ def kernel(x, ranks):
 
 
 def program(ranks, lnc=2, rows=64):
-    return record(kernel, "k", [InputSpec("x", (rows, 512), "float32")], {"ranks": ranks}, (), "trn2", lnc)
+    return record(Call(kernel, "k", [InputSpec("x", (rows, 512), "float32")], {"ranks": ranks}), "trn2", lnc)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_does_not_depend_on_a_collective_runs_beside_it():
         return out, more
 
     spec = [InputSpec("x", (64, 512), "float32")]
-    both = schedule(record(overlapped, "k", spec, {"ranks": 8}, (), "trn2", 1)).cores[0]
+    both = schedule(record(Call(overlapped, "k", spec, {"ranks": 8}), "trn2", 1)).cores[0]
     collective = int(np.flatnonzero([t.queue == COLLECTIVES for t in both.code.transfers])[0])
     at = int(np.flatnonzero(both.code.transfer == collective)[0])
     inside = (

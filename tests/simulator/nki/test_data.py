@@ -11,7 +11,7 @@ from neff_bench.simulator.nki.jit import jit
 from neff_bench.simulator.nki.launch import launch
 from neff_bench.simulator.nki.simulate import simulate
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 
 X = np.arange(8 * 16, dtype=np.float32).reshape(8, 16)
 
@@ -82,7 +82,7 @@ def test_a_program_serves_the_data_that_it_was_recorded_with():
 def test_without_data_a_loop_of_their_length_is_not_modelled():
     inputs = [InputSpec("x", X.shape, "float32"), InputSpec("count", (1, 1), "int32")]
     with pytest.raises(NotModelledError, match=r"test_data\.py:\d+: .*not modelled"):
-        record(doubled(by_range), "doubled", inputs, {}, (), "trn2", 1)
+        record(Call(doubled(by_range), "doubled", inputs), "trn2", 1)
 
 
 def test_a_constant_bounds_a_loop_without_data():
@@ -93,7 +93,7 @@ def test_a_constant_bounds_a_loop_without_data():
         nl.fori_loop(0, copy, body)
 
     inputs = [InputSpec("x", X.shape, "float32"), InputSpec("count", (1, 1), "int32")]
-    program = record(doubled(constant), "doubled", inputs, {}, (), "trn2", 1)
+    program = record(Call(doubled(constant), "doubled", inputs), "trn2", 1)
     assert [step.op for step in program.cores[0]].count("tensor_scalar") == 2
 
 

@@ -50,7 +50,7 @@ USE = """
 import numpy as np
 import nki, nki.isa as nisa, nki.language as nl
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.timing.schedule import schedule
 
 def kernel(x):
@@ -61,7 +61,7 @@ def kernel(x):
     return out
 
 x = np.ones((128, 64), np.float32)
-print(nki.simulate(kernel)(x).sum(), schedule(record(kernel, "k", [InputSpec("x", x.shape, "float32")], {}, (), "trn2", 1)).total_ns > 0)
+print(nki.simulate(kernel)(x).sum(), schedule(record(Call(kernel, "k", [InputSpec("x", x.shape, "float32")]), "trn2", 1)).total_ns > 0)
 """
 
 

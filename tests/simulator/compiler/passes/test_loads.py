@@ -10,7 +10,7 @@ from neff_bench.simulator.execution.execute import execute
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 from tests.simulator.programs import ProgramBuilder
 
 ROOM = open_sbuf_bytes(CHIPS["trn2"])
@@ -128,7 +128,7 @@ def test_a_kernel_that_loads_an_operand_for_each_block_reads_it_once():
         return out
 
     inputs = (InputSpec("lhs_t", (128, 128), "float32"), InputSpec("rhs", (128, 2048), "float32"))
-    program = record(blocks, "blocks", inputs, {}, (), "trn2", 1)
+    program = record(Call(blocks, "blocks", inputs), "trn2", 1)
     assert (len(loads(program)), program.left_out_bytes) == (1 + 4, 3 * 128 * 128 * 4)
     random = np.random.default_rng(5)
     lhs_t, rhs = (random.standard_normal(given.shape).astype(np.float32) for given in inputs)

@@ -9,11 +9,11 @@ from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.simulate import simulate
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 
 
 def trace(kernel):
-    return record(kernel, "kernel", [InputSpec("x", (128, 16384), "float32")], {}, (), "trn2", 1)
+    return record(Call(kernel, "kernel", [InputSpec("x", (128, 16384), "float32")]), "trn2", 1)
 
 
 def tiles(count, address=None):

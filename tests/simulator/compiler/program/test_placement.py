@@ -6,11 +6,11 @@ from neff_bench.simulator.errors import NkiValidationError
 from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 
 
 def trace(kernel):
-    return record(kernel, "kernel", [InputSpec("x", (64, 512), "float32")], {}, (), "trn2", 1)
+    return record(Call(kernel, "kernel", [InputSpec("x", (64, 512), "float32")]), "trn2", 1)
 
 
 ALL, LEFT, RIGHT = slice(0, 512), slice(0, 256), slice(256, 512)

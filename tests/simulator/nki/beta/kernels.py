@@ -3,7 +3,7 @@
 from neff_bench.simulator.nki.beta.jit import jit
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 
 install()
 
@@ -14,7 +14,7 @@ def recorded(function, *shapes, target="trn2", dtype="float32", middle_end=False
     kernel.middle_end = middle_end
     names = function.__code__.co_varnames[: len(shapes)]
     inputs = [InputSpec(*of_one) for of_one in zip(names, shapes, dtypes or [dtype] * len(shapes))]
-    return record(kernel, function.__name__, inputs, {}, (), target, 1)
+    return record(Call(kernel, function.__name__, inputs), target, 1)
 
 
 def operations(program):
