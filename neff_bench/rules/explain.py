@@ -54,8 +54,8 @@ def page() -> str:
         "",
         f"`neff-bench check` knows {len(RULES)} rules. This page is made from their declarations by `python -m neff_bench.rules`.",
         "",
-        "An *error* is documented by AWS, and somebody has measured it or AWS's own declarations show it. A *warning* is only documented",
-        "or only measured. A *note* is deprecated, inferred, or done by AWS's own library. A kernel that breaks no rule may still be refused.",
+        "An *error* is documented by AWS or refused by its published parser, and known in a second way. A *warning* is known in one way",
+        "alone. A *note* is deprecated, inferred, or done by AWS's own library. A kernel that breaks no rule may still be refused.",
     ]
     for letter, title in _FAMILIES.items():
         lines += ["", f"## {title}"]

@@ -64,7 +64,7 @@ def of_source(source: Source, target: str) -> list[Finding]:
     """Return what a source breaks. Of the old dialect only that it is old: its own names are right there."""
     found = set()
     for rule in _rules(target):
-        if source.old and rule.code != "NBLN101":
+        if source.old and rule.code != "NBLN156":
             continue
         for node, said in judged_source(rule, source):
             found.add(_finding(rule, f"{source.path}:{getattr(node, 'lineno', 0)}", said))

@@ -84,11 +84,11 @@ class Rule:
 
     @property
     def level(self) -> Level:
-        """An error is documented, and seen by somebody or read from AWS's own declarations. What AWS's own library does, what is
-        deprecated and what is only inferred is a note."""
+        """An error is documented or refused by the published parser, and known in a second way. What AWS's own library does, what
+        is deprecated and what is only inferred is a note."""
         if set("COI") & set(self.sure):
             return "note"
-        return "error" if "D" in self.sure and set("MA") & set(self.sure) else "warning"
+        return "error" if set("DF") & set(self.sure) and len(self.sure) > 1 else "warning"
 
     @property
     def known_by(self) -> str:
@@ -110,6 +110,7 @@ class Rule:
 
 SURE = {
     "D": "documented",
+    "F": "refused by AWS's published parser",
     "M": "measured",
     "A": "absent from AWS's declarations",
     "I": "inferred",
@@ -180,6 +181,10 @@ SOURCES = {
     ),
     "codes": ("AWS's compiler error codes", f"{_AWS}compiler/error-codes/index.html"),
     "2.33": ("AWS's documentation of SDK 2.33", f"{_AWS}nki/index.html"),
+    "parser": (
+        "the published source of AWS's parser (KLR)",
+        "https://github.com/leanprover/KLR/tree/7ccd18c14c/interop/klr",
+    ),
     "nkilib": ("AWS's nki-library", "https://github.com/aws-neuron/nki-library"),
     "hardware": (
         "AWS's nkipy, HardwareConstants.h",
@@ -199,6 +204,13 @@ SOURCES = {
         "https://github.com/dstair/neuron-pytorch-native",
     ),
     "shiftwarp": ("yahavb/pave_univr_trn2_repro, nki_shift_warp.py", "https://github.com/yahavb/pave_univr_trn2_repro"),
+    "kiln": ("foxl-ai/kiln, kernels and notes (SDK 2.32)", "https://github.com/foxl-ai/kiln"),
+    "spectral": (
+        "aws-samples/sample-spectral-dns-on-aws-neuron, rules of the platform (SDK 2.32)",
+        "https://github.com/aws-samples/sample-spectral-dns-on-aws-neuron",
+    ),
+    "deepseek": ("public notes on DeepSeek-V4 with vllm-neuron (file 60649319030, SDK 2.32)", ""),
+    "trnsci": ("trnsci, notes of its releases", "https://trnsci.dev/blog/"),
     "trnrand": ("trnsci/trnrand, dispatch.py", "https://github.com/trnsci/trnrand"),
     "trnfft": ("trnsci/trnfft, reproduce_nl_load_transpose2d.py", "https://github.com/trnsci/trnfft"),
     "trnsparse": ("trnsci/trnsparse, commit 85d746a", "https://github.com/trnsci/trnsparse/commit/85d746a"),

@@ -152,8 +152,10 @@ class Source:
         return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else ""
 
     def _issues(self, function: ast.FunctionDef) -> bool:
-        """Return whether the function itself calls instructions."""
-        return any(self.full(call.func).startswith(_DEVICE) for call in self._calls(function))
+        """Return whether the function itself calls instructions; a function that makes kernels does not."""
+        inner = [one for one in self.below(function) if isinstance(one, ast.FunctionDef) and one is not function]
+        made = {id(node) for one in inner for node in self.below(one)}
+        return any(self.full(call.func).startswith(_DEVICE) for call in self._calls(function) if id(call) not in made)
 
     def _calls(self, function: ast.FunctionDef) -> Iterator[ast.Call]:
         return (node for statement in function.body for node in self.below(statement) if isinstance(node, ast.Call))

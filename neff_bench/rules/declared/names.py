@@ -13,8 +13,16 @@ _MASK = "take the slice that the mask lets through"
 
 
 def _old(given: Source) -> Iterator[ast.AST]:
-    imports = (*given.of(ast.Import), *given.of(ast.ImportFrom))
+    imports = (*given.of(ast.Import), *given.of(ast.ImportFrom)) if given.old else ()
     return (node for node in imports if "neuronxcc" in ast.unparse(node))
+
+
+def _mixed(given: Source) -> Iterator[ast.AST]:
+    """Yield names of the old package in kernels of the current one; some private kernels of the compiler are taken."""
+    for node in given.inside.get(ast.Name, ()):
+        full = "" if given.old else given.full(node)
+        if full.startswith("neuronxcc.nki") and "._p" not in full:
+            yield node
 
 
 def _to_nki(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
@@ -79,7 +87,8 @@ def _variable(text: str) -> OfSource:
     return source(lambda given: (node for node in given.of(ast.Constant) if node.value == text))
 
 
-rule("N101", "neuronxcc.nki is the package of the old dialect", "import nki; `neff-bench migrate` names what changes with it", "notes migration", "DA", source(_old), since="2.30", fix=_to_nki)
+rule("N101", "a kernel of nki uses nothing of neuronxcc.nki", "import nki; `neff-bench migrate` names what changes with it", "parser notes", "DF", source(_mixed), since="2.30", says="beta-1 API used in kernel: APIs from neuronxcc may not be used in Beta-2 kernels")
+rule("N156", "AWS says that neuronxcc.nki is refused from SDK 2.30; people still compile with the one of 2.32", "import nki; `neff-bench migrate` names what changes with it", "notes migration", "D", source(_old), since="2.30", fix=_to_nki)
 rule("N102", "index grids are gone", "use slices, nl.ds(start, size) or tile.ap(...)", "migration stubs", "DA", name("nki.language.arange", "nki.language.mgrid"), says="attribute missing")
 rule("N103", "no call takes mask=", _MASK, "migration notes", "DA", keyword("nki.isa. nki.language.", "mask"), says="unexpected keyword argument")
 rule("N104", "an instruction returns no tile", "make the tile first and give it as dst=", "migration", "DA", source(_taken_results), refusal(r"^nisa\.\w+ missing \d+ required positional"), says="missing argument")

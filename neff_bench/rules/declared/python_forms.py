@@ -97,6 +97,68 @@ def _in_no_reorder(given: Source) -> Iterator[ast.AST]:
             yield from (one for one in given.below(node) if isinstance(one, ast.Call) and given.full(one.func) in _LOOPS)
 
 
+def _is_number(node: ast.AST, numbers: set[str]) -> bool:
+    if isinstance(node, ast.BinOp):
+        return _is_number(node.left, numbers) and _is_number(node.right, numbers)
+    return _words(node, int) or (isinstance(node, ast.Name) and node.id in numbers)
+
+
+def _number_keys(given: Source) -> Iterator[ast.AST]:
+    """Yield keys of dictionaries that are numbers: in a display, or under a name that is one in the same function."""
+    yield from _nodes(given, ast.Dict, lambda node: any(isinstance(key, ast.Constant) and not isinstance(key.value, str) for key in node.keys))
+    for function in given.device:
+        numbers, tables = set(), set()
+        for node in given.below(function):
+            if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+                of = node.iter
+                if (isinstance(of, ast.Call) and ast.unparse(of.func).endswith("range")) or (isinstance(of, (ast.Tuple, ast.List)) and all(_words(one, int) for one in of.elts)):
+                    numbers.add(node.target.id)
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                if isinstance(node.value, ast.Dict) or ast.unparse(node.value) == "dict()":
+                    tables.add(node.targets[0].id)
+                elif _is_number(node.value, numbers):
+                    numbers.add(node.targets[0].id)
+            elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in tables and _is_number(node.slice, numbers):
+                yield node
+
+
+def _ranges(given: Source) -> Iterator[ast.AST]:
+    """Yield calls of range that no for loop runs over."""
+    looped = {id(node.iter) for node in given.inside.get(ast.For, ()) if isinstance(node, ast.For)}
+    return _nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id == "range" and id(node) not in looped)
+
+
+def _sets(given: Source) -> Iterator[ast.AST]:
+    """Yield sets that a kernel makes, and names of those that the file makes."""
+    made = {one.id for line in given.tree.body if isinstance(line, ast.Assign) and _is_set(line.value) for one in line.targets if isinstance(one, ast.Name)}
+    yield from _nodes(given, ast.Call, _is_set)
+    yield from _nodes(given, ast.Name, lambda node: node.id in made)
+
+
+def _is_set(node: ast.AST) -> bool:
+    return isinstance(node, ast.Set) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("set", "frozenset"))
+
+
+def _stars(given: Source) -> Iterator[ast.AST]:
+    yield from given.inside.get(ast.Starred, ())
+    yield from _nodes(given, ast.Call, lambda node: any(word.arg is None for word in node.keywords))
+    yield from (function for function in given.device if function.args.vararg)
+
+
+def _of_modules(given: Source) -> Iterator[ast.AST]:
+    """Yield calls of Python's modules for files, time and chance."""
+    return _nodes(given, ast.Call, lambda node: given.full(node.func).partition(".")[0] in ("os", "sys", "time", "random", "logging", "pathlib", "itertools", "functools"))
+
+
+def _on_registers(given: Source) -> Iterator[ast.AST]:
+    """Yield arithmetic on what nl.fori_loop gives its body."""
+    bodies = {one.id for node in given.calls.get(_LOOPS[1], ()) for one in node.args if isinstance(one, ast.Name)}
+    for function in given.inside.get(ast.FunctionDef, ()):
+        if isinstance(function, ast.FunctionDef) and function.name in bodies:
+            registers = {one.arg for one in function.args.args}
+            yield from (node for node in given.below(function) if isinstance(node, ast.BinOp) and any(isinstance(one, ast.Name) and one.id in registers for one in (node.left, node.right)))
+
+
 def _keyword_only(given: Source) -> Iterator[ast.AST]:
     return (function for function in given.device if function.args.kwonlyargs and given.kernels_of(function))
 
@@ -274,14 +336,14 @@ def _in_private_hbm(made: ast.Call) -> bool:
 rule("P201", "the parser refuses `is` and `is not`", "==", "migration nkilib", "DC", _of(ast.Compare, lambda node: any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)), since="2.29", until=_PARSER)
 rule("P202", "a kernel has no keyword-only parameters", "leave out the *", "migration", "D", source(_keyword_only), since="2.29", until=_PARSER)
 rule("P203", "a kernel takes no list", "a tuple", "migration", "D", source(_list_defaults), since="2.29")
-rule("P204", "keys of a dictionary are strings", "str(key)", "migration", "D", _of(ast.Dict, lambda node: any(isinstance(key, ast.Constant) and not isinstance(key.value, str) for key in node.keys)), until=_PARSER)
-rule("P205", "the parser refuses a comprehension", "a loop", "prefill", "M", syntax(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), until=_PARSER, says="unsupported expression")
-rule("P206", "no import inside of a kernel", "import at the top of the file", "prefill", "M", syntax(ast.Import, ast.ImportFrom), until=_PARSER, says="NKI does not support 'import' statements within a function")
-rule("P207", "no raise inside of a kernel", "assert", "harness", "M", syntax(ast.Raise), until=_PARSER, says="NKI does not support raise statements")
-rule("P208", "no try inside of a kernel", "test before the call", "guide", "D", syntax(ast.Try), until=_PARSER)
+rule("P204", "keys of a dictionary are strings", "str(key)", "migration parser kiln", "DFM", source(_number_keys), until=_PARSER, says="expecting string")
+rule("P205", "the parser refuses a comprehension", "a loop", "parser prefill kiln", "FM", syntax(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), until=_PARSER, says="unsupported expression")
+rule("P206", "no import inside of a kernel", "import at the top of the file", "parser prefill", "FM", syntax(ast.Import, ast.ImportFrom), until=_PARSER, says="NKI does not support 'import' statements within a function")
+rule("P207", "no raise inside of a kernel", "assert", "parser harness", "FM", syntax(ast.Raise), until=_PARSER, says="NKI does not support raise statements")
+rule("P208", "no try inside of a kernel", "test before the call", "guide parser", "DF", syntax(ast.Try), until=_PARSER, says="NKI does not support 'try' statements")
 rule("P209", "repr is not known inside of a kernel", "make the text outside", "harness", "M", _of(ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id == "repr"), until=_PARSER, says="failed to resolve name 'builtins.repr'")
-rule("P210", "no function is defined inside of a kernel", "define it at the top of the file", "trnrand", "M", syntax(ast.FunctionDef), since="2.29", until="2.31")
-rule("P211", "no subscript among several targets of an assignment", "one assignment each", "trnrand", "M", _of(ast.Tuple, lambda node: isinstance(node.ctx, ast.Store) and any(isinstance(one, ast.Subscript) for one in node.elts)), since="2.29", until="2.29")
+rule("P210", "no function is defined inside of a kernel", "define it at the top of the file", "parser trnsci trnrand", "FM", syntax(ast.FunctionDef), since="2.29", until="2.31", says="NKI does not support inner function definitions")
+rule("P211", "no subscript among several targets of an assignment", "one assignment each", "parser trnsci trnrand", "FM", _of(ast.Tuple, lambda node: isinstance(node.ctx, ast.Store) and any(isinstance(one, ast.Subscript) for one in node.elts)), since="2.29", until=_PARSER, says="expecting pattern")
 rule("P212", "a class that a kernel uses inherits NKIObject", "class Name(nl.NKIObject)", "notes", "D", source(_plain_classes), until=_PARSER)
 rule("P213", "a kernel sees no variables of the function around it", "make them parameters", "collectives", "M", source(_closures), until=_PARSER, says="name not resolved")
 rule("P214", "a tile is no condition", "nisa.register_load and a dynamic loop, or arithmetic", "errors", "D", refusal("it cannot steer Python"), says="err_ambiguous_tensor_truth_value")
@@ -301,6 +363,13 @@ rule("P229", "a kernel is a function of its arguments alone: its result is kept"
 rule("P230", "an enumeration is no integer", "its member, such as nisa.dge_mode.hwdge", "migration", "D", _arguments(*_ENUMS), since="2.29")
 rule("P231", "a buffer is no string", "nl.sbuf, nl.psum, nl.shared_hbm", "migration", "D", _arguments("buffer"), since="2.29")
 rule("P232", "the parser knows no numpy inside of a kernel", "compute it outside", "guide", "I", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func).startswith("numpy."))), until=_PARSER)
+rule("P233", "a for loop binds one name", "for pair in pairs, then pair[0] and pair[1]", "parser spectral", "FM", _of(ast.For, lambda node: not isinstance(node.target, ast.Name)), until=_PARSER, says="expecting simple variable")
+rule("P234", "the parser knows no del, match, global, nonlocal, class or async inside of a kernel", "if and else, a dictionary", "parser", "F", syntax(ast.Delete, ast.Match, ast.Global, ast.Nonlocal, ast.ClassDef, ast.AsyncFor, ast.AsyncWith), until=_PARSER, says="NKI does not support 'del' statements")
+rule("P235", "the parser expands no * and **", "name each argument", "parser", "F", source(_stars), until=_PARSER, says="tuple expansion is not supported")
+rule("P236", "range stands in a for loop alone", "append to a list in a loop", "parser kiln", "FM", source(_ranges), until=_PARSER)
+rule("P237", "a kernel knows no set", "a tuple", "guide deepseek", "DM", source(_sets), until=_PARSER, says="'in' expected (any, list) or (any, tuple)")
+rule("P238", "a kernel calls nothing of os, time or random", "ask outside, and give it as an argument", "megakernel", "M", source(_of_modules), until=_PARSER)
+rule("P239", "what nl.fori_loop gives its body has no arithmetic", "put it into the bounds of the loop, or scalar_offset=", "deepseek", "M", source(_on_registers), since="2.32", until="2.32", says="'add' expected ... got (int, object)")
 
 rule("S450", "nl.matmul needs transpose_x=True", "transpose x, or nisa.nc_matmul", "notes", "D", source(lambda given: (node for node in given.calls.get("nki.language.matmul", ()) if not any(word.arg == "transpose_x" for word in node.keywords) and len(node.args) < 3)), since="2.29")
 rule("D339", "this release knows no dtype of jax", "nl.float32 and the like", "notes", "D", source(lambda given: _nodes(given, ast.Attribute, lambda node: given.full(node) in ("jax.numpy.float32", "jax.numpy.bfloat16", "jax.numpy.float16", "jax.numpy.int32"))), until="2.29")
