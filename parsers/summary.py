@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
 INTEGER_MAX = 1 << 63
@@ -159,6 +160,7 @@ class Summary:
         return any(getattr(self, name) is not None for name in _TIMES)
 
 
+@lru_cache(maxsize=1024)
 def attribute(key: str) -> str:
     """Return the attribute for a key of the profiler."""
     if key.endswith("_time"):

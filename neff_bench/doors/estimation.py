@@ -117,29 +117,29 @@ def judged_row(row: Row, program: Program, sdk: str | None, files: Sequence[str 
     """Return the row with what the program alone shows. The arguments are those of `row_of`."""
     from neff_bench.neffs.findings import of_release
     from neff_bench.sdk.installed import judged_by
-    from neff_bench.simulator.calls import refused
+    from neff_bench.simulator.execution.calls import refused
     from neff_bench.simulator.execution.findings import of_program
     from neff_bench.stage2_profile.metrics.check import Verdict, with_findings
 
     findings = of_program(program)
     verdict = with_findings(Verdict("unchecked"), findings)
-    every = of_release((*findings, *refused(program, sys.path if files is None else files)), judged_by(sdk))
+    every = (*findings, *refused(program, sys.path if files is None else files))
+    if sdk is not None or any(one.releases for one in every):  # looking for the compiler here takes a while
+        every = of_release(every, judged_by(sdk))
     return replace(row, check="suspect" if verdict.check == "suspect" else None, reason=verdict.reason, findings=every)
 
 
 def numbers_of(timed: Simulated, flops: int | None = None, case: Case | None = None) -> Row:
     """Return the row of a program with its times, before anybody has judged it. `flops`: as for `estimate`. `case`: what the program is of, where its
     inputs alone do not say it."""
-    import orjson
-
     from neff_bench.chips import peak_tflops
     from neff_bench.neffs.intake import own_case, shapes_in_words
-    from neff_bench.parsers.profile_json import read_summary
+    from neff_bench.parsers.summary import summary_from
     from neff_bench.stage2_profile.metrics.rows import Row
     from neff_bench.stage2_profile.metrics.summaries import row_numbers
 
     program = timed.program
-    summary = read_summary(orjson.dumps(timed.keys, option=orjson.OPT_SERIALIZE_NUMPY))
+    summary = summary_from(timed.keys)
     inputs = [program.buffers[at] for at in program.inputs]
     dtype = case.dtype if case else inputs[0].dtype if inputs else None
     peak = peak_tflops(program.target, dtype, program.lnc) if dtype else None

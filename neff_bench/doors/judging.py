@@ -79,7 +79,7 @@ def judge_files(tasks: Sequence[Task], jobs: int) -> list[Judged]:
 def warm_up() -> None:
     """Import what every task needs, before a process is forked."""
     from neff_bench.doors import estimation, launches  # noqa: F401
-    from neff_bench.simulator import calls  # noqa: F401
+    from neff_bench.simulator.execution import calls  # noqa: F401
     from neff_bench.simulator.nki import host, launch  # noqa: F401
 
 
@@ -134,7 +134,7 @@ class _Found:
 
     def hear(self, recorded: Program | SimulatorError) -> None:
         """Judge a program, or why there is none."""
-        from neff_bench.simulator.calls import judged
+        from neff_bench.simulator.execution.calls import judged
 
         if isinstance(recorded, Exception):
             found = findings.of_refusal(recorded.what, self._place(recorded.source or ""), self.task.target)

@@ -110,7 +110,7 @@ def ranked(answers: Iterable[Answer], top: int) -> list[Answer]:
 
 def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines that hold something. The rules of a kernel's file are judged here, before the first fork that needs them."""
-    from neff_bench.simulator.calls import judge_file
+    from neff_bench.simulator.execution.calls import judge_file
 
     for line in lines:
         if line.strip():

@@ -51,13 +51,9 @@ def of_calls(calls: Iterable[Call], target: str) -> list[Finding]:
 
 def of_kernel(kernel: Kernel, target: str) -> list[Finding]:
     """Return what a kernel breaks as a whole."""
-    found = []
-    for rule in _rules(target):
-        for judge in rule.judges:
-            if isinstance(judge, OfKernel) and (said := judge.test(kernel)):
-                place = kernel.tiles[0].place if kernel.tiles else ""
-                found.append(_finding(rule, place, said if isinstance(said, str) else ""))
-    return sorted(found)
+    place = kernel.tiles[0].place if kernel.tiles else ""
+    said = ((rule, test(kernel)) for rule, test in _of_whole(target))
+    return sorted(_finding(rule, place, one if isinstance(one, str) else "") for rule, one in said if one)
 
 
 def of_source(source: Source, target: str) -> list[Finding]:
@@ -113,6 +109,11 @@ def _finding(rule: Rule, place: str, said: str) -> Finding:
 
 def _rules(target: str) -> Iterator[Rule]:
     return (rule for rule in RULES.values() if rule.holds(target))
+
+
+@cache
+def _of_whole(target: str) -> list[tuple[Rule, Callable[[Kernel], Found]]]:
+    return [(rule, judge.test) for rule in _rules(target) for judge in rule.judges if isinstance(judge, OfKernel)]
 
 
 Tests: TypeAlias = "defaultdict[str, list[tuple[Rule, Callable[[Call], Found]]]]"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from neff_bench.doors import estimation, tuning
-from neff_bench.simulator import calls
+from neff_bench.simulator.execution import calls
 from tests.doors.programs import TOTAL
 
 KERNEL = '''

@@ -10,8 +10,8 @@ import yaml
 from neff_bench.doors.estimation import record_kernel
 from neff_bench.rules import findings
 from neff_bench.rules.source import Source
-from neff_bench.simulator.calls import judged
 from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.execution.calls import judged
 
 HEAD = """\
 import nki, nki.isa as nisa, nki.language as nl, nki.collectives as nccl

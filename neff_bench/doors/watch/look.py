@@ -227,7 +227,7 @@ def _broken_rules(subject: Subject, seen: Sequence[Seen], folders: Sequence[Any]
     from neff_bench.doors.judging import read
     from neff_bench.rules import RULES, findings
     from neff_bench.sdk.installed import judged_by
-    from neff_bench.simulator.calls import judged
+    from neff_bench.simulator.execution.calls import judged
 
     release = judged_by(subject.sdk)
     for kernel in dict.fromkeys(one.kernel for one in seen):

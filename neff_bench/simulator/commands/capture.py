@@ -214,7 +214,7 @@ def _run(
         }
         for given in files
     ]
-    from neff_bench.simulator.calls import refused
+    from neff_bench.simulator.execution.calls import refused
 
     found: list[findings.Finding] = []
     outputs = [[made] for made in execute_ranks(program, inputs, found)]

@@ -129,7 +129,7 @@ def _find_conflicts(s: cython.pointer[Uses]) -> cython.longlong:
             for use in range(s.use_start[i], s.use_start[i + 1]):
                 if s.role[use] != FOR_WRITING:
                     _use(s, i, use, True)
-        _sort(s.found, s.numbers[2])
+        sort(s.found, s.numbers[2])
         for at in range(s.numbers[2]):
             if at == 0 or s.found[at] != s.found[at - 1]:
                 s.before[count] = s.found[at] // s.names // CONFLICTS
@@ -175,7 +175,7 @@ def _wait_for(
 
 
 @cython.inner
-def _sort(numbers: cython.p_longlong, count: cython.longlong) -> cython.void:
+def sort(numbers: cython.p_longlong, count: cython.longlong) -> cython.void:
     """They are few, but for what is written over after many have read it: a shellsort."""
     gap: cython.longlong = 1 if count < 16 else count * 5 // 11
     while gap > 0:
@@ -186,4 +186,4 @@ def _sort(numbers: cython.p_longlong, count: cython.longlong) -> cython.void:
                 numbers[place] = numbers[place - gap]
                 place -= gap
             numbers[place] = number
-        gap = gap * 5 // 11
+        gap = 1 if gap == 2 else gap * 5 // 11  # the last one is 1

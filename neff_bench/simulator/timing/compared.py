@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from neff_bench.parsers.formats.opcodes import OPCODES
@@ -92,6 +93,7 @@ def _held(core: CoreSchedule, schedule: Schedule) -> np.ndarray:
     return times
 
 
+@cache
 def _open(generation: int) -> set[tuple[int, str]]:
     """Return the opcodes with a row that was never compared, and where they run."""
     found: set[tuple[int, str]] = set()

@@ -18,7 +18,7 @@ def boxes(draw):
     return row, row + draw(st.integers(1, 8)), column, column + draw(st.integers(1, 30))
 
 
-@given(st.lists(st.tuples(st.integers(-2, 1), boxes()), min_size=1, max_size=20, unique=True))
+@given(st.lists(st.tuples(st.integers(0, 3), boxes()), min_size=1, max_size=20, unique=True))
 def test_parts_are_shared_where_bytes_are(found):
     sets = parts_of([(storage, *box) for storage, box in found])
     for i, (storage, (r0, r1, c0, c1)) in enumerate(found):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.neffs.findings import Finding as KnownFinding
@@ -14,7 +15,11 @@ from neff_bench.rules import findings
 from neff_bench.rules.call import Call, Kernel, Operand, Tile
 from neff_bench.rules.findings import Finding
 from neff_bench.rules.source import Source
-from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Program
+from neff_bench.simulator.compiler.program.columns import INDEX, PSUM, READ, WRITE, Table, item_bytes, table_of
+from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Instruction, Kind, Program
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def judged(program: Program) -> list[Finding]:
@@ -77,54 +82,89 @@ def calls(program: Program) -> Iterator[Call]:
     """Yield each distinct call of a program: instructions of one line that differ only in where their operands lie count once."""
     operands: dict[Access, Operand] = {}
     seen = set()
-    for core in program.cores:
-        for step in core:
-            made = [_operand(access, program, operands) for access in (*step.writes.values(), *step.reads.values())]
-            key = (step.op, step.source, step.engine, *made, *map(str, step.attributes.values()))
-            if key not in seen:
-                seen.add(key)
-                written = len(step.writes)
-                yield Call(
-                    step.op,
-                    step.engine,
-                    dict(zip(step.writes, made[:written])),
-                    dict(zip(step.reads, made[written:])),
-                    step.attributes,
-                    program.sources[step.source],
-                    program.target,
-                    program.lnc,
-                )
+    for step in _different(program):
+        made = [_operand(access, program, operands) for access in (*step.writes.values(), *step.reads.values())]
+        key = (step.op, step.source, step.engine, *made, *map(str, step.attributes.values()))
+        if key not in seen:
+            seen.add(key)
+            written = len(step.writes)
+            yield Call(
+                step.op,
+                step.engine,
+                dict(zip(step.writes, made[:written])),
+                dict(zip(step.reads, made[written:])),
+                step.attributes,
+                program.sources[step.source],
+                program.target,
+                program.lnc,
+            )
+
+
+def _different(program: Program) -> Iterator[Instruction]:
+    """Yield the first of the instructions that are of one line and kind, where what a kind leaves open is the same too: what its buffers
+    are, and where views of PSUM begin."""
+    import numpy as np
+
+    table = table_of(program)
+    buffers, names = table.buffers, {kind: number for number, kind in enumerate(get_args(Kind))}
+    of_buffer = np.array([names[buffer.kind] for buffer in program.buffers], np.int64)
+    for steps, columns in zip(program.cores, table.cores, strict=True):
+        at, views = columns.views.buffer, columns.views
+        row = np.maximum(buffers.row_bytes[at] // item_bytes()[views.dtype], 1)
+        start = np.where(buffers.memory[at] == PSUM, buffers.partition[at] + views.offset // row, 0) % PARTITIONS
+        left_open = np.where(views.dynamic > 0, -1 - np.arange(len(at)), start * len(names) + of_buffer[at])
+        uses = left_open[columns.view].tobytes()
+        ends = (columns.use_start * left_open.itemsize).tolist()
+        first: dict[tuple[int, int, bytes], Instruction] = {}
+        for step, kind, begin, end in zip(steps, columns.kind.tolist(), ends, ends[1:], strict=False):
+            first.setdefault((kind, step.source, uses[begin:end]), step)
+        yield from first.values()
 
 
 def kernel(program: Program) -> Kernel:
-    """Return a program as a whole."""
-    tiles = tuple(
-        Tile(one.memory, one.shape, one.dtype, one.address, program.sources[one.source])
+    """Return a program as a whole; tiles that are alike count once."""
+    import numpy as np
+
+    table = table_of(program)
+    role = np.concatenate([columns.role for columns in table.cores])
+    buffer = np.concatenate([columns.views.buffer[columns.view] for columns in table.cores])
+    written, read = (set(np.unique(buffer[role == each]).tolist()) for each in (WRITE, READ))
+    tiles = dict.fromkeys(
+        (one.memory, one.shape, one.dtype, one.address, program.sources[one.source])
         for one in program.buffers
         if one.memory != "hbm"
     )
-    written: dict[int, str] = {}
-    read: set[int] = set()
-    onto, again = [], []
-    read_since: set[int] = set()
-    for step in (step for core in program.cores for step in core):
-        if step.op == "nc_matmul" and step.attributes.get("accumulate"):
-            if written.get(step.writes["dst"].buffer, "nc_matmul") != "nc_matmul":
-                onto.append(program.sources[step.source])
-            elif step.writes["dst"].buffer in read_since:
-                again.append(program.sources[step.source])
-        read_since -= {access.buffer for access in step.writes.values()}
-        written |= {access.buffer: step.op for access in step.writes.values()}
-        reads = {access.buffer for access in step.reads.values()}
-        read |= reads
-        read_since |= reads
     return Kernel(
-        tiles,
+        tuple(Tile(*tile) for tile in tiles),
         sum(map(len, program.cores)),
         _names(program, [at for at in program.outputs if at not in written and at not in program.inputs]),
-        _names(program, sorted(at for at in read if at not in written and program.buffers[at].kind == "internal")),
-        tuple(dict.fromkeys(onto)),
-        tuple(dict.fromkeys(again)),
+        _names(program, sorted(at for at in read - written if program.buffers[at].kind == "internal")),
+        *_sums(program, table, role, buffer),
+    )
+
+
+def _sums(program: Program, table: Table, role: np.ndarray, buffer: np.ndarray) -> tuple[tuple[str, ...], ...]:
+    """Return the lines of products that add to what another operation wrote, and of those that go on after somebody read. `role`, `buffer`: of
+    the uses of all cores."""
+    import numpy as np
+
+    kind, uses = (np.concatenate(of_cores) for of_cores in zip(*((c.kind, np.diff(c.use_start)) for c in table.cores)))
+    step = np.repeat(np.arange(len(kind)), uses)
+    # What an instruction reads comes behind what it writes: nothing was read before it began.
+    place = np.lexsort((role == READ, step, buffer))
+    place = place[role[place] != INDEX]
+    role, buffer, step = role[place], buffer[place], step[place]
+    products = np.array([one.op == "nc_matmul" for one in table.kinds], bool)[kind[step]]
+    adds = np.array([bool(one.attributes.get("accumulate")) for one in table.kinds], bool)[kind[step]]
+    last = np.maximum.accumulate(np.where(role == WRITE, np.arange(len(role)), 0))
+    at = np.flatnonzero(products & adds & (role == WRITE))
+    at = at[(at > 0) & (buffer[at - 1] == buffer[at])]  # behind another use of the same buffer
+    writer = last[at - 1]
+    onto = (buffer[writer] == buffer[at]) & (role[writer] == WRITE) & ~products[writer]
+    lines = [one.source for core in program.cores for one in core]
+    return tuple(
+        tuple(dict.fromkeys(program.sources[lines[one]] for one in np.sort(step[at[chosen]]).tolist()))
+        for chosen in (onto, ~onto & (role[at - 1] == READ))
     )
 
 
