@@ -100,14 +100,16 @@ def mutated(data: bytes, others: list[bytes], chance: random.Random) -> bytes:
     return bytes(out)
 
 
-def retyped(data: bytes, chance: random.Random) -> bytes:
-    """The same JSON with one value of another type; what is no JSON stays."""
+def retyped(data: bytes, chance: random.Random) -> bytes | None:
+    """The same JSON with one value of another type, or the same table with another column; None for another kind of file."""
     from neff_bench.neffs.checksums import seal
 
+    if data.startswith(b"PAR1"):
+        return _with_another_column(data, chance)
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
-        return data
+        return None
     sealed = isinstance(document, dict) and document.pop("checksum", None) is not None
     place: Any = [document]
     while True:
@@ -121,6 +123,23 @@ def retyped(data: bytes, chance: random.Random) -> bytes:
     else:
         place[key] = chance.choice(TYPES)
     return seal(json.dumps(document, indent=2).encode() + b"\n") if sealed else json.dumps(document).encode()
+
+
+def _with_another_column(data: bytes, chance: random.Random) -> bytes:
+    import pyarrow.parquet
+
+    rows = pyarrow.parquet.read_table(pyarrow.BufferReader(data))
+    number = chance.randrange(rows.num_columns)
+    name, value = (
+        rows.column_names[number],
+        chance.choice((None, True, -1, 1.5, float("nan"), 1 << 62, "x", b"\xff", [1], {"a": 1})),
+    )
+    rows = rows.remove_column(number)
+    if chance.random() < 0.9:
+        rows = rows.append_column(name, pyarrow.array([value] * rows.num_rows))
+    out = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(rows, out)
+    return out.getvalue().to_pybytes()
 
 
 def kinds(store: Path, seeded: Path) -> dict[str, Kind]:
@@ -178,7 +197,104 @@ def kinds(store: Path, seeded: Path) -> dict[str, Kind]:
         "run": Kind("run.json", [(run / "run.json").read_bytes()], [lambda path: read_run(path.parent)]),
         "shapes": Kind("shapes.yaml", [seeded.read_bytes(), SHAPES], [read_shapes]),
         **written_by_us(store),
+        **from_others(store),
     }
+
+
+def from_others(store: Path) -> dict[str, Kind]:
+    """Examples of what other programs write or send: tables, system traces, what to compile, core locks, calls of agents."""
+    from neff_bench.doors import mcp_server
+    from neff_bench.parsers.describe import describe
+    from neff_bench.parsers.event_tables import read_timeline
+    from neff_bench.parsers.system_trace import read_system_trace
+    from neff_bench.simulator.commands.faults import _plan
+    from neff_bench.simulator.nki.spec import read_spec
+    from neff_bench.stage2_profile.capture.nki_locks import CoreLocks, refusal
+    from neff_bench.stage2_profile.report.page import _compiled_from
+    from tests.parsers.test_system_trace import EVENTS
+
+    tables = store.parent / "tables"
+
+    def table(name: str) -> Kind:
+        def read(path: Path) -> None:
+            directory = path.parent / "tables"
+            shutil.rmtree(directory, ignore_errors=True)
+            shutil.copytree(tables, directory)
+            path.replace(directory / name)
+            describe(directory)
+            read_timeline(directory, linked=True)
+
+        return Kind(f"of-{name}", [(tables / name).read_bytes()], [read])
+
+    chrome = [{"name": event["name"], "ph": "X", "ts": event["timestamp"] / 1e3, "dur": event["duration"] / 1e3,
+               "pid": 2, "tid": 1, "args": event} for event in EVENTS]  # fmt: skip
+    of_nrtpy = [{"event_type": "nc_exec_running", "phase": phase, "tracking_id": 1, "nc_idx": 0, "timestamp_ns": at, "data": {"exec_id": 1}}
+                for phase, at in (("start", 5), ("stop", 90))]  # fmt: skip
+    systems = [
+        {"trace_events": EVENTS, "warnings": [{"message": "Warning: 12 trace events were dropped"}]},
+        {"traceEvents": chrome},
+        {"events": of_nrtpy},
+    ]
+    spec = {"entry": "nowhere.py:f", "path": ["."], "inputs": [{"name": "x", "shape": [128, 512], "dtype": "bfloat16"}],
+            "arguments": {"f": {"ref": "math:nan"}}, "outputs": ["out"], "ranks": 4}  # fmt: skip
+    locks = {"version": 5, "physical_neuron_cores_lock_timeout": {"0": 9e9, "1": 5}, "draining_enabled_with_timeout": 5,
+             "queue": [{"last_seen_ts": 9e9, "reserved_region": [2, 3]}]}  # fmt: skip
+    inputs = {"x": {"shape": [128, 512], "dtype": "bfloat16"}}
+    asked = {"kernel": "k.py:f", "inputs": inputs, "arguments": {"a": [1]}, "target": "trn2", "lnc": 1}
+    calls = {"estimate": asked, "explain": asked, "profile": {**asked, "reference": "k.py:f", "rtol": 0.1, "ranks": 2},
+             "compare": {"before": "k.py", "after": "k.py"}, "inspect": {"path": "k.py"}}  # fmt: skip
+
+    def locked(path: Path) -> None:
+        refusal(CoreLocks(path.parent)._read(), (0, 1, 2), 100)
+
+    mcp_server.call = lambda limits, commands, good, data=b"": _checked([list(words) for words in commands])
+
+    return {
+        **{f"table {name}": table(f"{name}.parquet") for name in ("Summary", "Metadata", "Instruction", "DmaPacket")},
+        "system trace": Kind("system_profile.json", [json.dumps(one).encode() for one in systems], [read_system_trace]),
+        "kernel": Kind("kernel.json", [json.dumps(spec).encode()], [read_spec, lambda path: _compiled_from(path.parent)]),
+        "core locks": Kind("locks.json", [json.dumps(locks).encode()], [locked]),
+        "faults": Kind("faults.json", [b'[{"command": "view", "every": 3, "fault": "crash"}]', b'{"state": "x", "rules": []}'],
+                       [lambda path: _plan(str(path))]),
+        "call": Kind("call.json", [json.dumps({"name": name, "arguments": words}).encode() for name, words in calls.items()], [_called]),
+    }  # fmt: skip
+
+
+def _checked(commands: list[list[str]]) -> str:
+    """In place of running them: what an agent gave is text below the root, and no option."""
+    for words in commands:
+        given = words[words.index("--") + 1 :] if "--" in words else []
+        if any("\0" in word for word in words) or any(Path(word).is_absolute() or ".." in word for word in given):
+            raise AssertionError(f"a command {words}")
+        if words[0] == "generate":
+            neff = Path(words[words.index("--out") + 1], "case", "file.neff")
+            neff.parent.mkdir(parents=True)
+            neff.touch()
+    return "{}" if "tune" in commands[0] else '[{}]'
+
+
+def _called(path: Path) -> None:
+    """A call of an agent, up to the commands that it would run."""
+    import asyncio
+
+    from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+
+    from neff_bench.doors.mcp_calls import Limits
+    from neff_bench.doors.mcp_server import server_of
+    from neff_bench.errors import WrongCall
+
+    (path.parent / "k.py").write_text("def f(x):\n    pass\n")
+    try:
+        said = json.loads(path.read_bytes())
+        name, arguments = str(said["name"]), dict(said["arguments"])
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return  # the mcp package refuses what is no call
+    try:
+        asyncio.run(server_of(Limits(path.parent.resolve(), 5, 1 << 31)).call_tool(name, arguments))
+    except UnexpectedToolError as error:
+        raise error.__cause__ or error from None
+    except ToolError as error:
+        raise WrongCall(str(error).splitlines()[0]) from None
 
 
 def written_by_us(store: Path) -> dict[str, Kind]:
@@ -402,6 +518,7 @@ def read_mutated(seed: int, count: int, store: Path, shapes: Path, tally: Tally)
         work = Path(name)
         os.chdir(work)
         os.environ["XDG_CACHE_HOME"] = name  # there lies which sources make the model
+        tempfile.tempdir = name
         known = kinds(store, shapes)
         guard_writes(work, tally)
         others = [data for kind in known.values() for data in kind.sound]
@@ -415,7 +532,8 @@ def read_mutated(seed: int, count: int, store: Path, shapes: Path, tally: Tally)
             kind = known[kind_name]
             path = work / kind.name
             sound = chance.choice(kind.sound)
-            path.write_bytes(retyped(sound, chance) if chance.random() < 1 / 3 else mutated(sound, others, chance))
+            other = retyped(sound, chance) if chance.random() < 1 / 3 else None
+            path.write_bytes(mutated(sound, others, chance) if other is None else other)
             for number, read in enumerate(kind.readers):
                 attempt(read, path, f"{label} ({kind_name}, reader {number})", tally)
             tally.files[kind_name] += 1
@@ -445,7 +563,7 @@ def _directory(
 
 
 def finished_store(directory: Path) -> tuple[Path, Path]:
-    """A store of one small case with a run, and the shapes file that it was made of."""
+    """A store of one small case with a run, the shapes file that it was made of, and beside them its whole profile as tables."""
     shapes, store, scripts = directory / "shapes.yaml", directory / "store", Path(sys.executable).parent
     shapes.write_text(
         "cases:\n  - {kernel: matmul, implementation: nki, target: trn2, lnc: 1, M: 128, K: 128, N: 128}\n"
@@ -454,6 +572,9 @@ def finished_store(directory: Path) -> tuple[Path, Path]:
     subprocess.run(generate, check=True, capture_output=True)
     time.sleep(1.1)  # files younger than a second are not remembered in verified.json, which is an example too
     subprocess.run((scripts / "profile-neffs", store), check=True, capture_output=True)
+    files = ("-n", next(store.glob("*/file.neff")), "-s", next(store.glob("*/profiles/*/*.ntff")))
+    view = (scripts / "neuron-sim", "view", *files, "--output-format", "parquet", "--output-file", directory / "tables")
+    subprocess.run(view, check=True, capture_output=True)
     return store, shapes
 
 

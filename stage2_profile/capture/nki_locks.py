@@ -197,4 +197,7 @@ def lock_directory(environ: Mapping[str, str]) -> Path:
 
 
 def _clock(seconds: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(seconds))
+    try:
+        return time.strftime("%H:%M:%S", time.localtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:g} s after 1970"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from neff_bench.system.lock import is_held, locked
 from neff_bench.terminal.streams import notice
 
 Problem = Literal["damaged", "missing", "surplus", "unreadable"]
+_OF_A_VIEW = re.compile(r"(?P<kind>summary|view|session|profile)-(?P<number>[1-9][0-9]{0,5})[.-]")
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,18 @@ def _run(store: Path, case: str, path: Path, done: Examined) -> Iterator[Finding
     yield from _compared(path, expected, case, path.name, where)
     if run.verified:
         found = {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir() or file.is_symlink()}
-        yield from _surplus(sorted(found - set(expected) - {runs.RECORD}), case, path.name, where)
+        unknown = found - set(expected) - {runs.RECORD}
+        yield from _surplus(sorted(name for name in unknown if not _may_come(name, run)), case, path.name, where)
+
+
+def _may_come(name: str, run: runs.Run) -> bool:
+    """Return whether a view that is still to be made writes this file: a killed one left it, and the next one writes it anew."""
+    of_a_view = _OF_A_VIEW.match(name)
+    if of_a_view is None or int(of_a_view["number"]) > len(run.executions):
+        return False
+    execution = run.executions[int(of_a_view["number"]) - 1]
+    made = {"profile": execution.detail, "session": execution.session}.get(of_a_view["kind"], execution.summary)
+    return made is None
 
 
 def _compared(path: Path, expected: dict[str, FileSum], case: str, run: str | None, where: str) -> Iterator[Finding]:

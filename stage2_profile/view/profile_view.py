@@ -62,6 +62,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
         except ViewFailed as error:
             if options.stop.is_set():
                 status, reason = "captured", str(error)
+                executions.append(execution)  # its summary is made
                 break
             warnings.append(str(error))  # not documented by AWS, and no column depends on it
         executions.append(execution)

@@ -19,13 +19,14 @@ Messages are those of real tools: AWS docs nrt-troubleshoot.rst, issues 1007 and
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
 import signal
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from neff_bench.simulator.errors import SimulatorError
 
@@ -38,6 +39,24 @@ class Fault:
 
     name: str
     seconds: float = 3600.0
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One rule of a plan, as above."""
+
+    fault: str
+    command: str | None = None
+    match: str = "*"
+    calls: tuple[int, ...] | None = None
+    every: Annotated[int, msgspec.Meta(ge=1)] = 1
+    seconds: float = 3600.0
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A plan whose calls are counted in the directory `state`."""
+
+    rules: tuple[Rule, ...] = ()
+    state: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,23 +107,18 @@ def planned_fault(command: str, subject: str) -> Fault | None:
     text = os.environ.get(VARIABLE)
     if not text:
         return None
-    rules, state = _plan(text)
-    for number, rule in enumerate(rules):
-        if rule.get("command", command) != command:
+    plan = _plan(text)
+    for number, rule in enumerate(plan.rules):
+        if rule.command not in (None, command) or not fnmatch.fnmatch(os.path.abspath(subject), rule.match):
             continue
-        if not fnmatch.fnmatch(os.path.abspath(subject), rule.get("match", "*")):
+        call = _count(plan.state, f"{number}-{command}")
+        if (rule.calls is not None and call not in rule.calls) or call % rule.every:
             continue
-        call = _count(state, f"{number}-{command}")
-        chosen = rule.get("calls")
-        every = rule.get("every")
-        if chosen is not None and call not in chosen:
-            continue
-        if every is not None and call % every:
-            continue
-        name = rule.get("fault")
-        if name not in _NAMES:
-            raise SimulatorError(f"{VARIABLE}: unknown fault {name!r}: expected one of {', '.join(sorted(_NAMES))}")
-        return Fault(name, float(rule.get("seconds", 3600.0)))
+        if rule.fault not in _NAMES:
+            raise SimulatorError(
+                f"{VARIABLE}: unknown fault {rule.fault!r}: expected one of {', '.join(sorted(_NAMES))}"
+            )
+        return Fault(rule.fault, rule.seconds)
     return None
 
 
@@ -159,17 +173,15 @@ def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _plan(text: str) -> tuple[list[dict[str, Any]], str | None]:
+def _plan(text: str) -> Plan:
     try:
         if not text.lstrip().startswith(("[", "{")):
             with open(text, encoding="utf-8") as file:
                 text = file.read()
-        plan = json.loads(text)
-    except (OSError, ValueError) as error:
+        found = msgspec.json.decode(text, type=Plan | tuple[Rule, ...])
+    except (OSError, ValueError, RecursionError) as error:
         raise SimulatorError(f"{VARIABLE}: cannot read the fault plan: {error}") from None
-    if isinstance(plan, dict):
-        return list(plan.get("rules", [])), plan.get("state")
-    return list(plan), None
+    return found if isinstance(found, Plan) else Plan(found)
 
 
 _COUNTS: dict[str, int] = {}

@@ -46,7 +46,7 @@ def decode_spec(data: bytes, directory: Path) -> KernelSpec:
     """Return kernel.json's bytes; relative paths are taken from `directory`. Raises SpecError."""
     try:
         spec = msgspec.json.decode(data, type=KernelSpec)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SpecError(str(error), "kernel.json") from None
     for given in spec.inputs:
         if not given.shape or min(given.shape) < 1:

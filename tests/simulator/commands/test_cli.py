@@ -318,7 +318,7 @@ def test_a_hang_ends_when_its_seconds_are_over(folder):
 
 
 def test_a_bad_plan_is_one_line(folder):
-    for plan in ("{", "nowhere.json", '[{"fault": "rain"}]'):
+    for plan in ("{", "nowhere.json", '[{"fault": "rain"}]', '{"rules": 3}', '[{"fault": "busy", "every": 0}]'):
         done = run("capture", "-n", "file.neff", cwd=folder, NEURON_SIM_FAULTS=plan)
         assert done.returncode == 1 and "NEURON_SIM_FAULTS" in done.stderr and "Traceback" not in done.stderr
 

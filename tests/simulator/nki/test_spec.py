@@ -2,7 +2,7 @@ import pytest
 
 from neff_bench.simulator.errors import SpecError
 from neff_bench.simulator.nki.install import install
-from neff_bench.simulator.nki.spec import resolve_arguments
+from neff_bench.simulator.nki.spec import decode_spec, resolve_arguments
 
 install()
 
@@ -19,3 +19,12 @@ def test_an_argument_names_an_object_or_the_call_of_one():
     assert isinstance(made, ReplicaGroup) and made.groups == [[0, 1], [2, 3]]
     with pytest.raises(SpecError, match="ReplicaGroups"):
         resolve_arguments({"g": {"ref": "nki.collectives:ReplicaGroups", "args": []}})
+
+
+@pytest.mark.parametrize(
+    "data", [b'{"entry": "\xf9.py:f"}', b'{"entry": "k.py:f", "arguments": ' + b"[" * 9000], ids=["bytes", "depth"]
+)
+def test_a_kernel_json_that_is_no_text_or_too_deep_is_one_line(tmp_path, data):
+    with pytest.raises(SpecError, match="kernel.json") as raised:
+        decode_spec(data, tmp_path)
+    assert "\n" not in str(raised.value)

@@ -1,6 +1,7 @@
 """The core locks of nki-library: its clients are played by `flock` and by files as its helper writes them."""
 
 import json
+import math
 import stat
 import subprocess
 import threading
@@ -9,7 +10,7 @@ import time
 import pytest
 
 from neff_bench.stage2_profile.capture import nki_locks
-from neff_bench.stage2_profile.capture.nki_locks import CoreLocks
+from neff_bench.stage2_profile.capture.nki_locks import CoreLocks, refusal
 from neff_bench.stage2_profile.errors import CaptureFailed
 
 LOCKS = "physical_neuron_cores_lock_timeout"
@@ -120,6 +121,12 @@ def test_entries_are_renewed_while_they_are_held_and_no_thread_stays(directory, 
     locks.release((0,))
     thread.join(10)
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("end", [1e300, float(1 << 62), math.inf])
+def test_an_end_that_no_clock_can_show_locks_all_the_same(directory, end):
+    why = refusal({LOCKS: {"0": end}}, (0,), 5)
+    assert why.startswith("core 0 is locked until ") and why.count("1970") == 1
 
 
 @pytest.mark.parametrize("version", [1, 6, "x"])

@@ -1,14 +1,16 @@
 """The whole profile of a run, in the form that the release of the tool writes."""
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from neff_bench.doors.view_cli import view
 from neff_bench.stage2_profile.capture.runs import check_file, read_run
-from neff_bench.stage2_profile.errors import RunDamaged
+from neff_bench.stage2_profile.errors import RunDamaged, ViewFailed
 from neff_bench.stage2_profile.upkeep.fsck import examine
+from neff_bench.stage2_profile.view import profile_view
 
 pytest.importorskip("pyarrow")
 
@@ -47,6 +49,40 @@ def test_a_tool_that_writes_neither_is_a_reason(hot, profile_neffs):
     said = profile_neffs("--hot", 3).output
     assert "parquet: " in said
     assert "json: " in said
+
+
+def test_a_view_that_is_interrupted_at_the_session_keeps_the_summary(make_bundle, profile_neffs, store, monkeypatch):
+    whole = profile_view.call
+
+    def interrupted(step, path, tool, options, hold, record):
+        if step.name == "show-session":
+            options.stop.set()
+            raise ViewFailed("interrupted", trace_may_be_good=True)
+        whole(step, path, tool, options, hold, record)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(profile_view, "call", interrupted)
+        make_bundle()
+        assert profile_neffs().exit_code == 1
+    [run] = store.glob("*/profiles/1")
+    assert read_run(run).executions[0].summary == "summary-1.json" and examine(store).findings == []
+    assert profile_neffs().exit_code == 0 and read_run(run).status == "viewed"
+
+
+def test_what_a_killed_view_left_is_no_finding_until_the_view_is_made(make_bundle, profile_neffs, store):
+    make_bundle()
+    profile_neffs("--capture-only")
+    [run] = store.glob("*/profiles/1")
+    (run / "summary-1.json").write_text("{}")
+    (run / "view-1.log").write_text("")
+    assert examine(store).findings == []
+    for name in ("summary-9.json", "notes.json"):
+        (run / name).write_text("")
+    assert sorted(Path(found.file).name for found in examine(store).findings) == ["notes.json", "summary-9.json"]
+    profile_neffs()
+    (run / "profile-1.json").write_text("")
+    (run / "session-1.txt").write_text("")
+    assert "session-1.txt" in {Path(found.file).name for found in examine(store).findings}
 
 
 def test_the_tables_are_compared_with_their_checksums_and_made_again(hot, store):
