@@ -2,6 +2,7 @@
 # make test   lint, types, tests; CHECKOUTS=dir adds the tests that read other projects (tests/checkouts.py)
 # make bench gate  our speed beside its peers, as ratios
 # make docs   the pages as a site in build/site, with pages for the commands and others made from the product; a dead link fails
+# make paste  pastes the blocks of the quickstart and the tutorials from the built site, and compares what they print
 # make sanitize  the compiled core under AddressSanitizer and UBSan
 # make release-check  what a release consists of, built in OUT, installed into new environments of every Python, and run
 # make gate   exit code 1 when this tree is slower than the build in bench/gate.base
@@ -18,7 +19,7 @@ BIN := .venv/bin
 # The commands and tests start many Python processes; each would compile the package anew without cached bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: release-check sanitize run test docs bench gate mutants fidelity correlation ablation wild clean
+.PHONY: paste release-check sanitize run test docs bench gate mutants fidelity correlation ablation wild clean
 
 run: .venv/run
 	$(BIN)/generate-neffs --shapes shapes.yaml --out $(OUT)
@@ -46,6 +47,9 @@ docs: .venv/test
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	$(BIN)/python -m tools.site build/pages
 	$(BIN)/zensical build --clean --strict
+
+paste: docs
+	$(BIN)/python -m tools.paste $(foreach page,. tutorial tutorial-old-dialect,build/site/$(page)/index.html)
 
 release-check: .venv/test
 	$(BIN)/python -m tools.release_check --out $(if $(filter command line,$(origin OUT)),$(OUT),build/release)

@@ -76,7 +76,7 @@ def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeli
         dma=_packets(trace, cores),
         semaphores=_updates(trace, cores, names),
         unnamed_count=unnamed if labels else None,
-        notes=(f"read from the trace by our own reader, certainty: {trace.certainty}",),
+        notes=(f"neff-bench read this trace itself, with no profiler ({trace.certainty})",),
     )
 
 

@@ -132,17 +132,21 @@ def _commands(block: str) -> list[str]:
 
 def _output(command: str, directory: Path) -> str:
     """Standard output without trailing blanks; the directory's name is cut out."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", command],
         cwd=directory,
-        env={**os.environ, **ENVIRONMENT, "PATH": path},
+        env={**os.environ, **ENVIRONMENT, "PATH": path_of_commands()},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
     text = FINGERPRINT.sub(r"\1.xxxxxxxx", done.stdout.replace(f"{directory}/", "").strip("\n"))
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n" if text else ""
+
+
+def path_of_commands() -> str:
+    """Return a PATH on which the commands of this installation come first."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 def main() -> int:

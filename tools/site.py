@@ -1,7 +1,8 @@
 """Writes the pages that the site is built from: `python -m tools.site build/pages`, which `make docs` calls.
 
 The pages of docs/ are copied. The first page is README.md, and CONTRIBUTING.md is a page too. The pages of commands, of a row's JSON and of the tools
-for agents are made from the product, the page of Python from its notebook. Where a page has `xxxxxxxx`, the site shows the fingerprint of the model
+for agents are made from the product, the page of Python from its notebook. A console session becomes blocks of commands, which can be pasted, and
+blocks of their output. Where a page has `xxxxxxxx`, the site shows the fingerprint of the model
 that it was built with: this is the only place that writes one into a page.
 """
 
@@ -13,6 +14,8 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,7 @@ ROOT = Path(__file__).parents[1]
 MASK = "xxxxxxxx"
 EXPLAINED = ("bundle", "NEFF", "NTFF", "LNC", "current dialect", "old dialect", "finding", "suspect", "unchecked")
 """Words of the glossary that each page links where it first uses them. The others are too common to be told from ordinary words."""
+CONSOLE = re.compile(r"```console(?: host)?\n(.*?)```\n", re.DOTALL)
 NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|!?\[[^]]*\]\([^)]*\)|<[^>]*>|^#.*?$", re.DOTALL | re.MULTILINE)
 
 
@@ -60,7 +64,7 @@ def write(target: Path) -> None:
         if page.name == "glossary.md":
             text = re.sub(r"^\| ([A-Za-z][\w, ]*?) \|", _anchored, text, flags=re.MULTILINE)
         else:
-            text = explained(text)
+            text = explained(pasteable(text))
         page.write_text(text.replace(MASK, fingerprint()), encoding="utf-8")
 
 
@@ -81,6 +85,22 @@ def explained(text: str) -> str:
                 break
         text = "".join(part + code for part, code in zip(parts, [*kept, ""], strict=True))
     return text
+
+
+def pasteable(text: str) -> str:
+    """Return a page whose console sessions are apart: commands without prompts, and what they print."""
+    return CONSOLE.sub(lambda session: "".join(_blocks(session[1])), text)
+
+
+def _blocks(session: str) -> Iterator[str]:
+    in_command = False
+    lines: list[tuple[bool, str]] = []
+    for line in session.splitlines():
+        in_command = line.startswith("$ ") or (in_command and line.startswith("> "))
+        lines.append((in_command, line[2:] if in_command else line))
+    for command, group in groupby(lines, key=itemgetter(0)):
+        kind = "{.bash .console}" if command else "{.text .output}"
+        yield "\n".join([f"```{kind}", *(line for _, line in group), "```\n\n"])
 
 
 def linked(page: Path) -> str:

@@ -36,7 +36,7 @@ def trace_numbers(traces: Sequence[Ntff], *, model_flops: int | None, peak: floa
 def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
     """Return what must be said about numbers that our own reader took from traces."""
     certainty = ", ".join(dict.fromkeys(trace.certainty for trace in traces))
-    notes = [f"not viewed by a profiler; read from the trace by our own reader, certainty: {certainty}"]
+    notes = [f"neff-bench read this trace itself, with no profiler ({certainty})"]
     full = dict.fromkeys(kind for trace in traces for kind in trace.full_buffers)
     undecoded: Counter[str] = Counter()
     for trace in traces:

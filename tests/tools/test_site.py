@@ -48,3 +48,9 @@ def test_the_first_use_of_a_word_of_the_glossary_is_a_link_to_it(pages):
     glossary = (pages / "glossary.md").read_text(encoding="utf-8")
     places = {word.lower().replace(" ", "-") for word in site.EXPLAINED}
     assert [place for place in places if f'<a id="{place}"></a>' not in glossary] == []
+
+
+def test_a_console_session_becomes_blocks_that_can_be_pasted():
+    session = "```console\n$ cat > a <<'END'\n> one\n> END\n$ cat a\none\n```\n"
+    commands, output = "```{.bash .console}\ncat > a <<'END'\none\nEND\ncat a\n```\n", "```{.text .output}\none\n```\n"
+    assert site.pasteable(session).replace("\n\n", "\n") == commands + output

@@ -67,7 +67,7 @@ def _one_queue(facts: Facts) -> Iterator[Advice]:
         return
     issue_us = facts.time_us(issued, engine)
     yield Advice(
-        "Issue DMAs from several engines: Sync, Scalar and GpSimd have queues of their own",
+        "Issue DMAs from several engines, as dma_copy(..., engine=nisa.engine.scalar): Sync, Scalar and GpSimd have queues of their own",
         f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}",
         issue_us * (1 - 1 / ISSUERS),
         f"{engine.lower()}_instruction_count",
@@ -85,7 +85,7 @@ def _software_dmas(facts: Facts) -> Iterator[Advice]:
     slower_ns = max(chip.software_dma_prepare_ns + chip.software_dma_start_ns - chip.dma_start_ns, 0.0)
     path = f"; the critical path waits for the start of {waited} of them" if facts.path else ""
     yield Advice(
-        "Let the hardware write the descriptors of DMAs: issue them on Sync and Scalar in turn (dge_mode hwdge)",
+        "Let the hardware write the descriptors of DMAs: dma_copy(..., dge_mode=nisa.dge_mode.hwdge, engine=nisa.engine.sync), and engine.scalar in turn",
         f"GpSimd writes the descriptors of {len(software)} of {len(issued)} DMAs{path}",
         facts.time_us(software, "GpSimd") / 2 + waited * slower_ns / NS_PER_US,
         "software_dynamic_dma_packet_count",
