@@ -31,6 +31,7 @@ def test_a_good_capture_is_published_with_its_trace_outputs_and_record(captured)
     assert [execution.ntff for execution in run.executions] == ["profile_exec_2.ntff"]
     assert run.outputs == {"out": "out"}
     assert run.commands[0].argv[:5] == ("neuron-profile", "capture", "--save-output", "--neff", "../../file.neff")
+    assert run.commands[0].argv[5:7] == ("--write-tensors-per-exec", "alias")
     assert run.commands[0].argv[-2:] == ("x", "../../inp-x-000.bin")
     assert runs.read_run(path) == run
     assert (path / "profile_exec_2.ntff").stat().st_size > 0
