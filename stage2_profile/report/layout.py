@@ -170,9 +170,8 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
         models.setdefault((row.tool or "neuron-sim").partition("+")[0], []).append(row.model or "no model")
     tools = [f"{tool} ({', '.join(sorted(set(of_tool)))})" for tool, of_tool in sorted(models.items())]
     inexact = any(NOT_EXACT in _marks(row) for row in simulated)
-    lines = [
-        f"SIMULATED by {', '.join(tools)}: no device; counts are exact{f' unless {NOT_EXACT}' if inexact else ''}."
-    ]
+    counts = f"counts are exact unless {NOT_EXACT}" if inexact else "no device; counts are exact"
+    lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
     if any(row.total_time_low_us is not None for row in simulated):
         lines.append("(low-high): 8 of 10 new kernels lie there on hardware (see docs/fidelity.md).")
     marks = dict.fromkeys("".join(map(_marks, simulated)))

@@ -85,9 +85,21 @@ def test_a_row_without_a_range_or_with_inexact_counts_is_marked_and_the_foot_say
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_a_row_with_a_name_of_forty_characters_takes_one_line_and_the_foot_three(width):
-    long = {"kernel": "my_attention_kernels.flash_attention_fwd", "total_time_low_us": 43.0, "total_time_high_us": 80.0}
-    lines = render([row(**long, dims=(("M", 1024), ("K", 1024), ("N", 1024)))], "table", width=width).splitlines()
+@pytest.mark.parametrize(
+    "error", [None, "-60 to +90 %, the farthest of 9 rows: AWS may compile this HLO to another program"]
+)
+def test_a_row_with_a_name_of_forty_characters_takes_one_line_and_the_foot_three(width, error):
+    long = {
+        "kernel": "my_attention_kernels.flash_attention_fwd",
+        "total_time_low_us": 43.0,
+        "total_time_high_us": 80.0,
+        "time_error": error,
+    }
+    lines = render(
+        [row(**long, model="trn2-2.cb36e931", tool="neuron-sim 0.2.0", dims=(("M", 1024), ("K", 1024), ("N", 1024)))],
+        "table",
+        width=width,
+    ).splitlines()
     (line,) = (line for line in lines if "my_attention_kernels.flash_attention_fwd" in line)
     assert "M1024 K1024 N1024 56.0 (43-80)" in line
     assert len(lines[lines.index("") :]) <= 1 + 3
