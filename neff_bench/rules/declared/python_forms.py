@@ -301,6 +301,15 @@ def _grids(given: Source, dimensions: range) -> Iterator[ast.AST]:
                 yield node
 
 
+def _numpy_dtypes(given: Source) -> Iterator[ast.AST]:
+    """Yield arguments of launches of this file's kernels that are dtypes of numpy."""
+    kernels = {function.name for function in given.device}
+    for node in given.of(ast.Call):
+        kernel = node.func.value if isinstance(node.func, ast.Subscript) else node.func
+        if isinstance(kernel, ast.Name) and kernel.id in kernels:
+            yield from (one for one in (*node.args, *(word.value for word in node.keywords)) if given.full(one).startswith(("numpy.float", "numpy.int", "numpy.uint", "numpy.bool")))
+
+
 def _decorated_parts(given: Source) -> Iterator[ast.AST]:
     kernels = {function.name for function in given.of(ast.FunctionDef) if given.kernels_of(function)}
     return _nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in kernels)
@@ -345,7 +354,7 @@ rule("P209", "repr is not known inside of a kernel", "make the text outside", "h
 rule("P210", "no function is defined inside of a kernel", "define it at the top of the file", "parser trnsci trnrand", "FM", syntax(ast.FunctionDef), since="2.29", until="2.31", says="NKI does not support inner function definitions")
 rule("P211", "no subscript among several targets of an assignment", "one assignment each", "parser trnsci trnrand", "FM", _of(ast.Tuple, lambda node: isinstance(node.ctx, ast.Store) and any(isinstance(one, ast.Subscript) for one in node.elts)), since="2.29", until=_PARSER, says="expecting pattern")
 rule("P212", "a class that a kernel uses inherits NKIObject", "class Name(nl.NKIObject)", "notes", "D", source(_plain_classes), until=_PARSER)
-rule("P213", "a kernel sees no variables of the function around it", "make them parameters", "collectives", "M", source(_closures), until=_PARSER, says="name not resolved")
+rule("P213", "a kernel sees no variables of the function around it", "make them parameters", "parser collectives spectral", "FM", source(_closures), until=_PARSER, says="name not resolved")
 rule("P214", "a tile is no condition", "nisa.register_load and a dynamic loop, or arithmetic", "errors", "D", refusal("it cannot steer Python"), says="err_ambiguous_tensor_truth_value")
 rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz harness", "M", refusal(r"a tensor of nki has no .*; call nl\.(?!negative)"), _told(_operators), says="binary operators on tensors not supported. Use nki.isa directly.", fix=_to_calls)
 rule("P216", "tiles have no unary minus", "nl.negative (from SDK 2.29), or nisa.tensor_scalar by -1.0", "triton-viz", "M", refusal(r"call nl\.negative"), _told(_negated), says="cannot negate values of this type", fix=_to_calls)
@@ -373,6 +382,7 @@ rule("P239", "what nl.fori_loop gives its body has no arithmetic", "put it into 
 
 rule("S450", "nl.matmul needs transpose_x=True", "transpose x, or nisa.nc_matmul", "notes", "D", source(lambda given: (node for node in given.calls.get("nki.language.matmul", ()) if not any(word.arg == "transpose_x" for word in node.keywords) and len(node.args) < 3)), since="2.29")
 rule("D339", "this release knows no dtype of jax", "nl.float32 and the like", "notes", "D", source(lambda given: _nodes(given, ast.Attribute, lambda node: given.full(node) in ("jax.numpy.float32", "jax.numpy.bfloat16", "jax.numpy.float16", "jax.numpy.int32"))), until="2.29")
+rule("D342", "a kernel takes no dtype of numpy as an argument", "nl.float32 and the like", "parser nkilib", "FM", source(_numpy_dtypes), until=_PARSER, says="numpy dtypes are not supported as arguments")
 rule("L901", "a launch takes the number 1 or 2, not a tuple", "kernel[2]", "lnc harness", "DM", source(lambda given: _grids(given, range(2))), since="2.29", says="NKI only supports LNC 1 or 2, but got (2,)")
 rule("L902", "a launch has one or two cores", "kernel[2], and a loop", "lnc", "DM", source(lambda given: (node for node in given.of(ast.Call) if isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in {one.name for one in given.device} and _words(node.func.slice, int) and ast.unparse(node.func.slice) not in "12")), refusal(r"^lnc [3-9]\d* does not exist"), since="2.29", says="NKI only supports LNC 1 or 2")
 rule("L903", "trn1 has launches of one core alone", "kernel[1]", "lnc codes", "D", refusal(r"^lnc 2 does not exist on (trn1|inf2)"), chips="trn1", says="NCC_EARG001")
