@@ -81,8 +81,8 @@ def add(store: Path, db: Path, sha: str | None, date: str | None, machine: str |
         raise WrongCall("--date needs --commit")
     at = record.named(sha, date) if sha is not None else record.here(Path.cwd())
     rows = record.kept(load(store).records, machine)
-    if not any(values for _, _, values, _ in rows):
-        raise WrongCall(f"{store}: no profiled row to add")
+    if not any(values or said.get("status") == "failed" for _, _, values, said in rows):
+        raise WrongCall(f"{store}: no row to add that was profiled or failed")
     with database.opened(db, write=True) as connection:
         values, replaced = database.add(connection, at.sha, at.date, at.subject, rows)
     more = f", {replaced} of them replaced" if replaced else ""

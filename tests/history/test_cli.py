@@ -109,21 +109,22 @@ def test_a_commit_that_is_added_again_replaces_its_values(history, add):
     assert history("check").returncode == 0
 
 
-def test_a_case_that_no_longer_builds_got_worse_and_comes_back_better(history, add, tmp_path):
+@pytest.mark.parametrize("beside", [0, 1])
+def test_a_case_that_no_longer_builds_got_worse_and_comes_back_better(history, add, tmp_path, beside):
     add(1)
     add(2)
     rows = json.loads((tmp_path / "rows.json").read_text())
-    other = {**rows[0], "case": "other"}
+    others = [{**rows[0], "case": "other"}] * beside
     for number, row in (
         (3, {"case": ROW["case"], "status": "failed", "check": "not built", "reason": "k.py:3: no"}),
         (4, rows[0]),
     ):
-        (tmp_path / "rows.json").write_text(json.dumps([row, other]))
+        (tmp_path / "rows.json").write_text(json.dumps([row, *others]))
         assert history("add", "rows.json", "--commit", f"c{number}", "--date", f"2026-01-{number:02d}").returncode == 0
         done = history("check")
         assert done.returncode == (1 if number == 3 else 0)
         assert "k.py:3: no" in done.stdout
-    assert "BETTER: none of 2 cases got worse, 1 got better." in done.stdout
+    assert f"none of {1 + beside} cases got worse, 1 got better." in done.stdout
 
 
 def test_a_history_of_an_earlier_version_is_read(history, add, tmp_path):
