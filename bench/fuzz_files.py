@@ -300,7 +300,7 @@ def _called(path: Path) -> None:
 def written_by_us(store: Path) -> dict[str, Kind]:
     """Examples of what the commands keep and are told, with what reads it."""
     from neff_bench.chips.calibration import Calibration, Estimate, _decoded, encoded
-    from neff_bench.doors.tuning import _answer
+    from neff_bench.doors.tune.variants import _answer
     from neff_bench.experiments.projection import read_projections
     from neff_bench.experiments.results import read_results
     from neff_bench.history import database, export, page, record, verdicts

@@ -18,7 +18,7 @@ from neff_bench.terminal.command import command
 from neff_bench.terminal.options import OutputOptions, argument, option, takes
 
 if TYPE_CHECKING:
-    from neff_bench.doors.tuning import Answer, Limits
+    from neff_bench.doors.tune.variants import Answer, Limits
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -50,7 +50,7 @@ class TuneOptions(OutputOptions):
     @property
     def limits(self) -> Limits:
         """What one variant may take, and how many run at once."""
-        from neff_bench.doors.tuning import Limits
+        from neff_bench.doors.tune.variants import Limits
 
         return Limits(judged_by(self.sdk), self.jobs or os.cpu_count() or 1, self.timeout, self.memory << 20)
 
@@ -100,11 +100,11 @@ def _lines(options: TuneOptions) -> int:
     """Answer each JSON line with one."""
     import msgspec
 
-    from neff_bench.doors import tuning
+    from neff_bench.doors.tune import variants
 
     kept, bad, count = [], [], 0
-    with click.open_file(options.what, "rb") as lines:
-        for answer in tuning.tune(lines, options.limits):
+    with click.open_file(options.what, "rb") as given:
+        for answer in variants.tune(given, options.limits):
             count += 1
             if answer.status == "failed":
                 bad.append(answer)
@@ -112,16 +112,16 @@ def _lines(options: TuneOptions) -> int:
                 streams.line(msgspec.json.encode(answer).decode())
             else:
                 kept.append(answer)
-    for answer in tuning.ranked(kept, options.top or 0):
+    for answer in variants.ranked(kept, options.top or 0):
         streams.line(msgspec.json.encode(answer).decode())
     return _ended(bad, count, say_first=options.top is not None)
 
 
 def _kernel(options: TuneOptions) -> int:
     """Answer with the ranked variants of one kernel."""
-    from neff_bench.doors import tuned
     from neff_bench.doors.subject import cases_of, subject_of
-    from neff_bench.doors.variation import Search, choices_of
+    from neff_bench.doors.tune import ranks
+    from neff_bench.doors.tune.search import Search, choices_of
     from neff_bench.terminal.output import is_page, write_answer, write_text
 
     page = is_page(options.output)
@@ -135,14 +135,14 @@ def _kernel(options: TuneOptions) -> int:
     cases = cases_of(subject)
     if len(cases) > 1:
         raise WrongCall(f"{options.shapes}: {len(cases)} cases name the kernel; choose one, --only {cases[0].name}")
-    found = tuned.tuned(
+    found = ranks.best(
         subject, cases[0], Search(choices_of(options.vary), options.trials, options.seed), options.limits
     )
     found = replace(found, order=found.order[: options.top])
     if page:
-        write_text(tuned.page(found), options.output)
+        write_text(ranks.page(found), options.output)
     else:
-        write_answer(tuned.answer_of(found), form, options.output)
+        write_answer(ranks.answer_of(found), form, options.output)
     failed = [one for one in found.bad if one.status == "failed"]
     return _ended(failed, found.tried, say_first=not found.order) or int(not found.order)
 

@@ -24,6 +24,8 @@ LAUNCHES = "launches.jsonl"
 """What the plugin writes (collect.py)."""
 ARRAYS = "arrays.py"
 SHAPES = "shapes.yaml"
+_USAGE_ERROR = 4
+"""pytest's exit code where a conftest.py cannot be imported."""
 _HEAD = '''"""Tensors of nki-library's tests, for the `values` of shapes.yaml."""
 
 from pathlib import Path
@@ -65,7 +67,7 @@ def discover(library: Library, kernels: Sequence[Kernel], shapes: Path, out: Pat
                 if launch is not None:
                     copyfile(folder / launch["file"], out / f"{kernel.name}.npz")
                     cases[kernel.name] = launch
-                reasons[kernel.entry] = reason or f"{file.name} does not launch it by itself{ended}"
+                reasons[kernel.entry] = reason or f"{file.name} {ended}"
     found = {kernel.name: reasons[kernel.entry] for kernel in kernels if kernel.name not in cases}
     _write(out, shapes.read_text(encoding="utf-8"), cases)
     return Discovered(cases, found)
@@ -81,7 +83,7 @@ def _by_test(library: Library, kernels: Iterable[Kernel]) -> dict[Path, list[Ker
 
 
 def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeout_s: float) -> str:
-    """Return what kept the tests from ending, for a reason; empty when they ended."""
+    """Return what the tests did instead of launching a kernel."""
     words = ("-p", "neff_bench.nkilib.collect", "-q", str(file.relative_to(checkout)))
     told = environment(checkout, run_all=True, seed=0) | {"RECORD_TO": str(folder), "RECORD_KERNELS": " ".join(entries)}
     try:
@@ -90,9 +92,13 @@ def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeo
             cwd=checkout, env=told, capture_output=True, text=True, timeout=timeout_s, check=False,
         encoding="utf-8")  # fmt: skip
     except subprocess.TimeoutExpired:
-        return f" within {timeout_s:g} s"
-    error = next((line for line in done.stdout.splitlines() if line.startswith("E  ")), "")
-    return f": {' '.join(error[1:].split())}" if error else ""
+        return f"does not launch it by itself within {timeout_s:g} s"
+    said = done.stdout.splitlines() + done.stderr.splitlines()  # pytest tells of a broken conftest.py on the second
+    error = next((line for line in said if line.startswith("E  ")), "")
+    text = " ".join(error[1:].split())
+    if done.returncode == _USAGE_ERROR:
+        return f"cannot be loaded: {text}" + (f"; {pip_install('discover')}" if "ModuleNotFoundError" in text else "")
+    return "does not launch it by itself" + (f": {text}" if text else "")
 
 
 def _smallest(folder: Path, entry: str) -> tuple[dict[str, Any] | None, str | None]:

@@ -112,3 +112,26 @@ def test_a_kernel_without_a_case_is_named_with_the_reason(found):
 def test_nothing_is_left_in_the_library(found):
     out, _ = found
     assert not list(out.parent.rglob("__pycache__"))
+
+
+def test_tests_that_cannot_be_loaded_are_not_said_to_launch_nothing(tmp_path):
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("import not_there\n" + text if name == "test/conftest.py" else text)
+    (tmp_path / "shapes.yaml").write_text(
+        "cases:\n  - {kernel: mlp, implementation: nkilib, b: 1, s: 1, h: 128, i: 128}\n"
+    )
+    words = [
+        str(tmp_path),
+        "--shapes",
+        str(tmp_path / "shapes.yaml"),
+        "--out",
+        str(tmp_path / "out"),
+        "--kernel",
+        "sums",
+    ]
+    said = CliRunner().invoke(discover_cases, words).stdout
+    assert (
+        "not covered: sums: test_sums.py cannot be loaded: ModuleNotFoundError: No module named 'not_there'; " in said
+    )

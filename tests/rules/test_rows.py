@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import neff_bench
-from neff_bench.doors import tuning
+from neff_bench.doors.tune import variants
 from neff_bench.errors import WrongCall
 from tests.rules.kernels import INPUTS, whole
 
@@ -104,10 +104,10 @@ def test_what_is_refused_is_never_before_what_is_not():
     """Not by speed, not by a check that passed."""
     names = ("slow", "refused_checked", "refused", "slower")
     answers = [
-        tuning.Answer(name, "estimated", time, check, None, refused, None)
+        variants.Answer(name, "estimated", time, check, None, refused, None)
         for name, time, check, refused in zip(
             names, (9.0, 1.0, 2.0, 10.0), ("unchecked", "passed", None, None), (None, "NBLE603", "NBLE603", None)
         )
     ]
-    assert [one.id for one in tuning.ranked(answers, 4)] == ["slow", "slower", "refused_checked", "refused"]
-    assert [one.id for one in tuning.ranked(answers, 1)] == ["slow"]
+    assert [one.id for one in variants.ranked(answers, 4)] == ["slow", "slower", "refused_checked", "refused"]
+    assert [one.id for one in variants.ranked(answers, 1)] == ["slow"]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from neff_bench.doors.inputs import InputShape
-from neff_bench.doors.tuning import Answer, Limits, Tolerance, Variant, ranked, tune
-from neff_bench.doors.variation import Combination, Search
+from neff_bench.doors.tune.search import Combination, Search
+from neff_bench.doors.tune.variants import Answer, Limits, Tolerance, Variant, ranked, tune
 from neff_bench.stage2_profile.metrics.rows import BAD
 from neff_bench.terminal import streams
 from neff_bench.terminal.answer import NONE, Column, Grid
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EXECUTED = 10
 """How many of the fastest are executed."""
-TEMPLATE = Path(__file__).with_name("tuned.html")
+TEMPLATE = Path(__file__).with_name("ranks.html")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Tuned:
     grid: int
 
 
-def tuned(subject: Subject, case: Case, search: Search, limits: Limits) -> Tuned:
+def best(subject: Subject, case: Case, search: Search, limits: Limits) -> Tuned:
     """Return what the search finds. The ten fastest are executed, and compared where the case has a reference; one that is wrong makes
     room for the next."""
     base = _variant(subject, case)

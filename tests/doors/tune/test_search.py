@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from neff_bench.doors.variation import Search, choices_of
+from neff_bench.doors.tune.search import Search, choices_of
 from neff_bench.errors import WrongCall
 
 

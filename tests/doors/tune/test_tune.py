@@ -7,7 +7,8 @@ import sys
 import msgspec
 import pytest
 
-from neff_bench.doors import estimation, tuning
+from neff_bench.doors import estimation
+from neff_bench.doors.tune import variants
 from neff_bench.simulator.execution import calls
 from tests.doors.programs import TOTAL
 
@@ -84,7 +85,7 @@ def test_each_line_gets_its_answer(tune):
 )
 def test_a_line_that_cannot_be_decoded_is_no_variant(line):
     """Whatever the bytes are: in the process of the variant nobody else would say it in a line."""
-    from neff_bench.doors.tuning import Answer, _answer
+    from neff_bench.doors.tune.variants import Answer, _answer
 
     answer = msgspec.json.decode(_answer("2.33", line), type=Answer)
     assert answer.status == "failed" and answer.reason.startswith("not a variant: ")
@@ -159,7 +160,7 @@ def test_a_file_is_judged_once_before_the_forks_that_need_it(tmp_path):
     file.write_text(KERNEL)
     line = variant("a", f"{file}:scale").encode()
     calls._of_text.cache_clear()
-    assert len(list(tuning._filled([line, b" ", line]))) == 2
+    assert len(list(variants._filled([line, b" ", line]))) == 2
     judged = calls._of_text.cache_info().currsize
     estimation.estimate(f"{file}:scale", {"x": ((128, 512), "float32")})
     assert (judged, calls._of_text.cache_info().currsize) == (1, 1)
