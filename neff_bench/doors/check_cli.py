@@ -243,5 +243,15 @@ def _told(form: str, answers: Sequence[Judged], verdicts: Sequence[dict[str, str
         return "".join(f"{plain(report.as_annotation(one))}\n" for one in findings)
     refused = [f"{answer.path}: neuronx-cc: {answer.compiled}" for answer in answers if answer.compiled]
     large = filter(None, (report.forecast(answer.path, answer.instructions) for answer in answers))
-    lines = (*map(report.line, findings), *refused, *large, *report.matrix(rows))
+    lines = (*map(report.line, findings), *refused, *large, *report.matrix(rows), *_how_to_tell(answers))
     return "".join(f"{plain(text)}\n" for text in lines)
+
+
+def _how_to_tell(answers: Sequence[Judged]) -> list[str]:
+    """Return the shapes file and the command that tell more of the first file whose kernels nothing launches."""
+    from neff_bench.doors.judging import NO_LAUNCH, read, shapes_for
+
+    for path in dict.fromkeys(answer.path for answer in answers if answer.untold == NO_LAUNCH):
+        if shapes := shapes_for(read(Path(path))):
+            return [f"to tell: neff-bench check {path} --shapes shapes.yaml, with your sizes in shapes.yaml:", shapes]
+    return []

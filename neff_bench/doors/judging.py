@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from neff_bench.simulator.errors import SimulatorError
     from neff_bench.simulator.program import Program
 
+NO_LAUNCH = "nothing launches its kernels; give their shapes with --shapes"
 TIMEOUT_S = 30.0
 _MEMORY_BYTES = 8 * 1024**3
 
@@ -107,7 +108,7 @@ def judge(task: Task) -> Judged:
     elif _launches(source):
         _run(task.path, task.target, found)
     else:
-        found.untold = "nothing launches its kernels; give their shapes with --shapes"
+        found.untold = NO_LAUNCH
     every = sorted({*_of_source(source, task), *found.findings})
     return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
 
@@ -174,6 +175,16 @@ def _case(case: Case, task: Task) -> Program:
     return record_kernel(place(own.entry, task.folder).entry, inputs, task.target, case.lnc, dict(own.arguments))
 
 
+def shapes_for(source: Source) -> str:
+    """Return a shapes file with the first kernel of a file that nothing launches, "" where it has none. Its sizes are to be changed."""
+    for function in source.device:
+        if source.kernels_of(function):
+            required = function.args.args[: len(function.args.args) - len(function.args.defaults)]
+            tensors = ", ".join(f"{one.arg}: {{shape: [128, 512], dtype: float32}}" for one in required)
+            return f"cases: [{{kernel: {Path(source.path).resolve()}:{function.name}, implementation: nki, inputs: {{{tensors}}}}}]"
+    return ""
+
+
 def _launches(source: Source) -> bool:
     """Return whether the file, run as a script, may launch a kernel of its own."""
     from neff_bench.rules.source import top_level_calls
@@ -199,7 +210,7 @@ def _run(path: Path, target: str, found: _Found) -> None:
         if not found.recorded and not found.findings and not found.untold:
             found.untold = f"its examples do not run here: {type(error).__name__}: {error}"
     if not found.recorded and not found.findings and not found.untold:
-        found.untold = "nothing launches its kernels; give their shapes with --shapes"
+        found.untold = NO_LAUNCH
 
 
 def with_cases(paths: Iterable[Path], targets: Sequence[str], shapes: Path) -> list[Task]:

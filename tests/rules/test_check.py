@@ -149,6 +149,20 @@ def test_a_file_that_launches_nothing_is_judged_by_its_source(tmp_path):
     assert done.returncode == 0 and "cannot tell" in done.stdout and "--shapes" in done.stdout
 
 
+def test_a_kernel_that_nothing_launches_comes_with_the_shapes_file_that_tells(tmp_path):
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL.format(operator="divide").partition("if __name__")[0])
+    *_, command, shapes = check(path).stdout.splitlines()
+    (tmp_path / "shapes.yaml").write_text(shapes.replace("[128, 512]", "[128, 64]"))
+    words = (
+        command.removeprefix("to tell: neff-bench check ")
+        .partition(",")[0]
+        .replace("shapes.yaml", str(tmp_path / "shapes.yaml"))
+    )
+    done = check(*words.split())
+    assert done.returncode == 1 and "NBLE603" in done.stdout
+
+
 def test_a_part_of_a_package_is_not_run_as_a_script(tmp_path):
     path = tmp_path / "part.py"
     path.write_text("import nki.isa as nisa\nfrom .other import size\n\nWIDTH = size(3)\n")
