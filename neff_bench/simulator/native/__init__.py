@@ -75,9 +75,13 @@ def _packed(struct: Any, kept: list[bytearray]) -> int:
 
 def _address_of(array: np.ndarray, column: Column) -> int:
     """Raises TypeError for an array of another dtype: its pass would read something else."""
-    if array.dtype.char != column.letter or not array.flags.c_contiguous:
-        if array.dtype != column.dtype or not array.flags.c_contiguous:
-            raise TypeError(f"an array of {array.dtype}, expected {column.dtype} without gaps")
+    if array.dtype.char == column.letter:
+        try:
+            return ctypes.addressof(_BYTE.from_buffer(cast("Any", array)))
+        except (TypeError, ValueError):
+            pass  # it has gaps, is empty or may not be written to
+    if array.dtype != column.dtype or not array.flags.c_contiguous:
+        raise TypeError(f"an array of {array.dtype}, expected {column.dtype} without gaps")
     return address(array)
 
 

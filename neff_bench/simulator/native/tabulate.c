@@ -26,14 +26,14 @@ struct core {
     int64_t rooms[3], *block;
 };
 
-/* first, number: of each core in turn and of each kind of instruction, the first one there or -1, and how many there are; there is room
+/* first: of each core in turn and of each kind of instruction, the first one there or -1; there is room
    for `kind_room` kinds of each core. place: of each buffer. buffers: their columns, each of `count`. dtypes begin with the `known` ones, whose elements have `item_bytes`. form: of each view of a core, what the
    cost of an instruction can depend on: pattern, dtype, whether its address is known at run time only, first partition and place. keys: of the kinds. */
 struct table {
     const int64_t *item_bytes;
     struct columns *out;
     struct numbers names, dtypes, views, forms, heads, attributes, kinds;
-    int64_t known, core, cores, kind_room, uses, steps, count, *first, *number, *place, *form, *keys;
+    int64_t known, core, cores, kind_room, uses, steps, count, *first, *place, *form, *keys;
     const int64_t *buffers;
     int has_unknown_dtype;
 };
@@ -200,10 +200,8 @@ static int64_t *add_operands(struct table *t, const uint8_t **at, int64_t role, 
 /* No core has an instruction of a new kind yet. */
 static void begin_kind(struct table *t, int64_t kind)
 {
-    for (int64_t core = 0; core < t->cores; core++) {
+    for (int64_t core = 0; core < t->cores; core++)
         t->first[core * t->kind_room + kind] = -1;
-        t->number[core * t->kind_room + kind] = 0;
-    }
 }
 
 /* One instruction; behind it, or NULL. Reads come before writes. */
@@ -231,7 +229,7 @@ static const uint8_t *add_instruction(struct table *t, int64_t number, const uin
         t->keys = end; /* it stays there, as the key of this kind */
     }
     place = t->core * t->kind_room + kind;
-    if (t->number[place]++ == 0)
+    if (t->first[place] < 0)
         t->first[place] = number;
     t->out->kind[number] = kind;
     return behind(source);
@@ -288,14 +286,13 @@ static int begin(struct numbers **all, int count)
 
 /* `bytes`: the dtypes that are known, whose elements have `item_bytes`, the buffers, and the instructions of each core. `buffers`: six
    columns of as many elements. Each core has room for no fewer than its instructions and 1, its uses and 2, and its steps of patterns
-   and 2. `places`: see `table`; there is room for as many kinds as
+   and 2. `places`: `first` of `table`; there is room for as many kinds as
    instructions. Gives the number of kinds. */
 int64_t tabulate(const uint8_t *bytes, const int64_t *item_bytes, int64_t *buffers, int64_t count, const struct core *cores,
                  int64_t kind_room, int64_t *places)
 {
     struct table t = {
-        .item_bytes = item_bytes, .cores = count, .kind_room = kind_room, .first = places, .number = places + count * kind_room,
-        .buffers = buffers,
+        .item_bytes = item_bytes, .cores = count, .kind_room = kind_room, .first = places, .buffers = buffers,
     };
     struct numbers *all[] = {&t.names, &t.dtypes, &t.forms, &t.heads, &t.attributes, &t.kinds};
     int64_t *keys, room = 8, status = NO_MEMORY;

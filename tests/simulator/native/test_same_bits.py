@@ -65,8 +65,7 @@ def test_of_columns_edges_and_lives(program):
         edges = tuple(tuple(map(frozenset, find_edges(program, core))) for core in program.cores)
         lived = tuple(lives(program, core, {"dma_copy"}) for core in range(len(program.cores)))
         table = columns.table_of(program)
-        cores = tuple(core._replace(block=None) for core in table.cores)
-        return table.buffers, table.first, table.number, cores, edges, lived
+        return table.buffers, table.kinds, table.cores, edges, lived
 
     same(found(program), plain(found, program))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.chips import Chip
@@ -39,12 +41,14 @@ class Operation(NamedTuple):
     moving_ns: float
 
 
-class Operations(NamedTuple):
+@dataclass(frozen=True)
+class Operations:
     """What each kind of instruction becomes on a core. steps: of all kinds, the number of each step and what it waits for."""
 
     kinds: tuple[Operation, ...]
     steps: tuple[tuple[int, int], ...]
 
+    @cached_property
     def columns(self) -> dict[str, np.ndarray]:
         """Return the fields of the kinds: times in float64, all else in int64."""
         import numpy as np

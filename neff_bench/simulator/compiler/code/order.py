@@ -29,10 +29,10 @@ def issue_order(operations: Operations, kind: np.ndarray, edges: Edges, chip: Ch
     """
     import numpy as np
 
-    columns = operations.columns()
+    columns = operations.columns
     engine, loads, meets = (columns[name] for name in ("engine", "loads", "meets"))
     count = len(kind)
-    missing = np.diff(edges.start)
+    missing = edges.start[1:] - edges.start[:-1]
     waiting = np.repeat(np.arange(count), missing)
     after = waiting[np.argsort(edges.before, kind="stable")]
     after_start = np.append(0, np.cumsum(np.bincount(edges.before, minlength=count)))

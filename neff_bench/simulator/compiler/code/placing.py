@@ -91,7 +91,7 @@ def place(columns: Columns, edges: Edges, order: np.ndarray, operations: Operati
         instruction = np.repeat(np.arange(count), np.diff(columns.use_start))
         weights = numbers(fixed.is_stationary)[columns.name] * (columns.role == READ) > 0
         stationary[instruction[weights]] = columns.view[weights]
-    of_kind = operations.columns()
+    of_kind = operations.columns
     step, waits_for = np.array(operations.steps, np.int64).reshape(-1, 2).T.copy()
     engine, moves, static, meets, function, first_step, end_step = (
         of_kind[name] for name in ("engine", "moves", "static", "meets", "function", "first_step", "end_step")
@@ -102,7 +102,7 @@ def place(columns: Columns, edges: Edges, order: np.ndarray, operations: Operati
     looked_up = function[kind[order]]
     first_function = looked_up[lacked[looked_up]][:1]
     # Each step waits once for each stream at most; Scalar may load a table; a DMA may be waited for at the end.
-    waiting = np.clip(np.diff(edges.start), 1, STREAMS)
+    waiting = np.minimum(np.maximum(edges.start[1:] - edges.start[:-1], 1), STREAMS)
     room = int(((end_step - first_step)[kind] * waiting).sum()) + 2 * count
     placed = np.empty((room, 5), np.int32)
     given = [numbers(steps) for steps in (fixed.event, fixed.final, fixed.each)]

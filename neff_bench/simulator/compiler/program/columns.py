@@ -42,8 +42,7 @@ class Columns(NamedTuple):
     kind, by instruction: what costs the same has the same, on all cores; an index into `Table.kinds`.
     A use is one view that an instruction reads or writes: first what it reads, then what it writes, and behind each operand the
     indices of its run-time address. view, role, name, by use: the view's number, READ, WRITE or INDEX, and the operand's name as
-    an index into `operand_names`. use_start: where the uses of each instruction begin, and the end. block: all columns as compiled
-    passes take them.
+    an index into `operand_names`. use_start: where the uses of each instruction begin, and the end.
     """
 
     kind: np.ndarray
@@ -52,7 +51,6 @@ class Columns(NamedTuple):
     role: np.ndarray
     name: np.ndarray
     views: Views
-    block: np.ndarray
 
 
 class Buffers(NamedTuple):
@@ -80,14 +78,11 @@ DTYPES = tuple(SIZE_BYTES)
 class Table:
     """A program as columns: its buffers, and the instructions of each core.
 
-    kinds: an instruction of each kind. first, number: by core and kind, where its first instruction is, or -1, and how many there are.
-    blocks: of each core, see `Columns`.
+    kinds: an instruction of each kind. blocks: the columns of each core as a compiled pass has made them.
     """
 
     buffers: Buffers
     kinds: tuple[Instruction, ...]
-    first: tuple[list[int], ...]
-    number: tuple[list[int], ...]
     blocks: tuple[np.ndarray, ...]
 
     @cached_property
@@ -112,7 +107,7 @@ def tabulated(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]])
     for core, first in zip(cores, found.first, strict=True):
         # They are numbered as they come: what is new in a core comes before what only later cores have.
         kinds += [core[place] for place in first[len(kinds) :] if place >= 0]
-    return Table(found.buffers, tuple(kinds), found.first, found.number, found.blocks)
+    return Table(found.buffers, tuple(kinds), found.blocks)
 
 
 def operand_names(kinds: Sequence[Instruction]) -> tuple[str, ...]:
@@ -121,11 +116,10 @@ def operand_names(kinds: Sequence[Instruction]) -> tuple[str, ...]:
 
 
 class _Found(NamedTuple):
-    """What a table has, but for its kinds."""
+    """What a table has, but for its kinds. first: by core and kind, where its first instruction is, or -1."""
 
     buffers: Buffers
     first: tuple[list[int], ...]
-    number: tuple[list[int], ...]
     blocks: tuple[np.ndarray, ...]
 
 
@@ -160,17 +154,17 @@ def _compiled(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]])
         lengths.append(_COUNTS + sum(map(mul, _COLUMNS, rooms[-1])))
     kinds, count = sum(map(len, cores)), len(cores)
     rows, places, *blocks = _cut(
-        np.empty(6 * len(buffers) + 2 * count * kinds + sum(lengths), np.int64),
+        np.empty(6 * len(buffers) + count * kinds + sum(lengths), np.int64),
         6 * len(buffers),
-        2 * count * kinds,
+        count * kinds,
         *lengths,
     )
     given = [word for room, block in zip(rooms, blocks, strict=True) for word in (*room, block)]
     found = native.call("tabulate", encoded, item_bytes(), rows, count, tuple(given), kinds, places)
     if found == _UNKNOWN_DTYPE:
         raise KeyError(f"a dtype that is none of {', '.join(DTYPES)}")
-    first, number = places.reshape(2, count, kinds)[:, :, :found].tolist()
-    return _Found(Buffers._make(rows.reshape(6, -1)), tuple(first), tuple(number), tuple(blocks))
+    first = places.reshape(count, kinds)[:, :found].tolist()
+    return _Found(Buffers._make(rows.reshape(6, -1)), tuple(first), tuple(blocks))
 
 
 def _most(encoded: bytearray, begin: int, byte: bytes, least_bytes: int) -> int:
@@ -200,7 +194,6 @@ def _columns(block: np.ndarray) -> Columns:
             buffer[:views], offset[:views], dtype[:views], dynamic[:views], pattern_start[: views + 1],
             step[:pairs], length[:pairs],
         ),
-        block,
     )  # fmt: skip
 
 
@@ -219,8 +212,6 @@ def item_bytes() -> np.ndarray:
 
 
 def _plain(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> _Found:
-    import numpy as np
-
     of_buffers = Buffers._make(transposed([_of_buffer(buffer) for buffer in buffers], 6))
     numbers = _Numbers({}, {})
     place = (2 * of_buffers.memory + of_buffers.of_host).tolist()
@@ -230,7 +221,6 @@ def _plain(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) ->
     return _Found(
         of_buffers,
         tuple([places.get(kind, -1) for kind in kinds] for places in first),
-        tuple(np.bincount(columns[0], minlength=len(kinds)).tolist() for columns in of_cores),
         tuple(_block(columns, len(numbers.names)) for columns in of_cores),
     )
 

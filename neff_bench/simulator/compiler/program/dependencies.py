@@ -112,7 +112,7 @@ def edges_of(buffers: Buffers, columns: Columns, address: np.ndarray, settles: n
     made = native.run(
         find_conflicts,
         Uses(
-            instructions, names, *columns[:-2], settles, regions.of_view, *parts, written, read, reader, following, seen,
+            instructions, names, *columns[:-1], settles, regions.of_view, *parts, written, read, reader, following, seen,
             found, numbers, start, *edges,
         ),
     )  # fmt: skip

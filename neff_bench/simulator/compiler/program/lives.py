@@ -54,12 +54,13 @@ def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:
     """
     import numpy as np
 
-    at = np.repeat(np.arange(len(columns.kind)), np.diff(columns.use_start))
+    at = np.repeat(np.arange(len(columns.kind)), columns.use_start[1:] - columns.use_start[:-1])
     buffer = columns.views.buffer[columns.view]
+    if not moves.any():
+        used, first, last = _first_and_last(buffer, at, buffers)
+        return Lives(used, first[used], last[used])
     moving = (moves[columns.kind][at] > 0) & (columns.role != INDEX)
     used, first, last = _first_and_last(buffer[~moving], at[~moving], buffers)
-    if not moving.any():
-        return Lives(used, first[used], last[used])
     moved, _, last_moved = _first_and_last(buffer[moving], at[moving], buffers)
     only = moved[first[moved] < 0]
     at_last = last_moved[only]
