@@ -36,18 +36,6 @@ def pytest_configure():
             raise pytest.UsageError(str(error)) from None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Tests that share a fixture of their module run in one worker of xdist, so that it is made once."""
-    for item in items:
-        found = getattr(item, "_fixtureinfo", None)
-        shared = (
-            [one for defs in found.name2fixturedefs.values() for one in defs if one.scope == "module"] if found else []
-        )
-        if any(one.baseid for one in shared):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-
-
 def given(checkout: checkouts.Checkout) -> Path:
     """Where it is. Skips the test where it is not."""
     try:
