@@ -6,44 +6,30 @@ It reads the subject from standard input and tells what it finds as it finds it:
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from neff_bench.doors.subject import Subject, cases_of
+from neff_bench.doors.watch.diagnostics import Diagnostic, Seen, broken_rules, checked, of_error
 from neff_bench.doors.watch.drawing import Drawing, Figures, case_of, draw, figures_of, texts_of
 from neff_bench.errors import NeffBenchError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from neff_bench.doors.estimation import Simulated
     from neff_bench.neffs.case import Case
     from neff_bench.neffs.findings import Finding
     from neff_bench.stage2_profile.metrics.check import Verdict
-    from neff_bench.stage2_profile.metrics.rows import Row
 
 SIZE_BYTES = 8
 """The bytes of the number in front of each message: its length, big-endian."""
 PICTURES_MAX = 12
 """Cases of a shapes file that get a timeline."""
-_PLACE = re.compile(r"(?P<file>[^\s:]+\.(py|ya?ml)):(?P<line>\d+)")
-
-
-class Diagnostic(msgspec.Struct, frozen=True, order=True):
-    """Something to say of a line. `file`: absolute where it is known; `line` is 0 where none is."""
-
-    file: str
-    line: int
-    severity: Literal["error", "warning"]
-    message: str
-    code: str = ""
 
 
 class Told(msgspec.Struct, omit_defaults=True):
@@ -60,17 +46,6 @@ class Told(msgspec.Struct, omit_defaults=True):
 
 REQUEST = msgspec.msgpack.Decoder(Subject | Drawing)
 Tell = Callable[[Told], None]
-
-
-@dataclass
-class Seen:
-    """A case that was recorded. `kernel`: its file and function, or the script. `check`: executes it and compares its outputs with its reference; None where
-    it has none, and for a script's launch, which the script has executed."""
-
-    timed: Simulated
-    row: Row
-    kernel: str
-    check: Callable[[], tuple[Verdict, list[Finding]]] | None = None
 
 
 def main() -> int:
@@ -112,14 +87,14 @@ def look(subject: Subject, tell: Tell) -> None:
     try:
         seen = _seen(subject, tell, found, folders)
     except NeffBenchError as error:
-        tell(Told(broken=str(error), diagnostics=[_of_error(error, folders)]))
+        tell(Told(broken=str(error), diagnostics=[of_error(error, folders)]))
         seen = []
     tell(Told(files=sorted(map(str, files_of(subject)))))
     if not seen:
         return
     _picture(seen, folders, tell)
-    found += _broken_rules(subject, seen, folders)
-    _checked(seen, found, subject, folders)
+    found += broken_rules(subject, seen, folders)
+    checked(seen, found, subject, folders)
     tell(Told(rows=_records(seen), diagnostics=sorted(set(found))))
 
 
@@ -161,7 +136,7 @@ def _seen(subject: Subject, tell: Tell, found: list[Diagnostic], folders: Sequen
         try:
             seen.append(_of_case(case, Path(subject.shapes or subject.file).parent))
         except NeffBenchError as error:
-            found.append(_of_error(error, folders))
+            found.append(of_error(error, folders))
             failed.append(error)
             continue
         tell(Told(rows=_records(seen)))
@@ -220,73 +195,6 @@ def _picture(seen: Sequence[Seen], folders: Sequence[Any], tell: Tell) -> None:
     cases = [case_of(one.row.case, [one.timed], [texts_of(one.timed, folders)]) for one in drawn]
     tell(Told(page=document(seen[0].row.kernel or "", cases), figures={one.name: figures_of(one) for one in cases}))
     tell(Told(programs={one.row.case: encode(one.timed.program) for one in drawn}))
-
-
-def _broken_rules(subject: Subject, seen: Sequence[Seen], folders: Sequence[Any]) -> Iterator[Diagnostic]:
-    """Yield what `neff-bench check` says of the kernels' files and of what was recorded."""
-    from neff_bench.doors.judging import read
-    from neff_bench.rules import RULES, findings
-    from neff_bench.sdk.installed import judged_by
-    from neff_bench.simulator.execution.calls import judged
-
-    release = judged_by(subject.sdk)
-    for kernel in dict.fromkeys(one.kernel for one in seen):
-        programs = [one.timed.program for one in seen if one.kernel == kernel and not one.timed.program.from_hlo]
-        path = Path(kernel.rpartition(":")[0] or kernel)
-        source = read(path) if path.suffix == ".py" and programs else None
-        every = {one for program in programs if not (source and source.old) for one in judged(program)}
-        if source:
-            every |= {*findings.of_source(source, programs[0].target)}
-        for one in findings.kept(sorted(every), source, RULES):
-            if release in one.releases and one.level != "note":
-                yield Diagnostic(_file(one.file, folders), one.line, one.level, one.text, one.code)
-
-
-def _checked(seen: Sequence[Seen], found: list[Diagnostic], subject: Subject, folders: Sequence[Any]) -> None:
-    """Judge each row by its program and, where there is a reference, by its outputs."""
-    from neff_bench.doors.estimation import judged_row
-
-    for one in seen:
-        one.row = judged_row(one.row, one.timed.program, subject.sdk, folders)
-        if one.check is not None:
-            try:
-                verdict, findings = one.check()
-            except NeffBenchError as error:
-                found.append(_of_error(error, folders))
-                continue
-            refused = tuple(known for known in one.row.findings if known.kind == "refused")
-            one.row = replace(
-                one.row, check=verdict.check, max_abs_error=verdict.max_abs_error, reason=verdict.reason,
-                findings=(*findings, *refused),
-            )  # fmt: skip
-            if verdict.check == "wrong":
-                found.append(Diagnostic(*_definition(one.kernel), "error", f"wrong: {verdict.reason}"))
-        for known in one.row.findings:
-            if known.kind != "refused":
-                found.append(
-                    Diagnostic(_file(known.file or "", folders), known.line or 0, "warning", known.text, known.kind)
-                )
-
-
-def _definition(kernel: str) -> tuple[str, int]:
-    """Return where a kernel's file defines it."""
-    file, _, name = kernel.rpartition(":")
-    lines = Path(file).read_text(encoding="utf-8").splitlines() if file.endswith(".py") else []
-    return file, next((at for at, line in enumerate(lines, 1) if re.match(rf"\s*def {re.escape(name)}\b", line)), 0)
-
-
-def _of_error(error: NeffBenchError, folders: Sequence[Any]) -> Diagnostic:
-    place = _PLACE.search(getattr(error, "source", None) or str(error))
-    what = str(getattr(error, "what", error))
-    if place is None:
-        return Diagnostic("", 0, "error", what)
-    return Diagnostic(_file(place["file"], folders), int(place["line"]), "error", what)
-
-
-def _file(name: str, folders: Sequence[Any]) -> str:
-    """Return the file that a place names, as an absolute path where it is found."""
-    found = (Path(folder, name) for folder in folders if name)
-    return next((str(path.resolve()) for path in found if path.is_file()), name)
 
 
 def _records(seen: Sequence[Seen]) -> list[dict[str, Any]]:

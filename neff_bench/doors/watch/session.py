@@ -15,8 +15,9 @@ import msgspec
 
 from neff_bench.doors.subject import Subject
 from neff_bench.doors.watch.changes import Changes, changes
+from neff_bench.doors.watch.diagnostics import Diagnostic
 from neff_bench.doors.watch.drawing import Drawing, Figures
-from neff_bench.doors.watch.look import SIZE_BYTES, Diagnostic, Told
+from neff_bench.doors.watch.look import SIZE_BYTES, Told
 from neff_bench.errors import NeffBenchError
 from neff_bench.stage1_generate.toolchains.compiler_process import python_environment
 from neff_bench.system.warm import WarmParent, WarmProcess

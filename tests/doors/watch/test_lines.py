@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from neff_bench.doors.watch.changes import Change, Changes
+from neff_bench.doors.watch.diagnostics import Diagnostic
 from neff_bench.doors.watch.lines import as_json, as_text, begun
-from neff_bench.doors.watch.look import Diagnostic
 from neff_bench.doors.watch.session import State
 
 DOCS = Path(__file__).parents[3] / "docs" / "watch.md"
