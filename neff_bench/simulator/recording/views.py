@@ -26,7 +26,8 @@ def pattern(steps: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, 
 def reshape(shape: tuple[int, ...], steps: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return the steps of the same elements under the shape `wanted`, None where that needs a copy.
 
-    Dimensions are matched in groups of equal product; a group that is split or merged must be evenly strided.
+    Dimensions are matched in groups of equal product; a group that is split or merged must be evenly strided. A dimension of one element
+    steps over all that lies behind it, as in row-major order: a register may index it by more than 0.
     """
     if 0 in wanted:
         return row_major(wanted)
@@ -36,7 +37,8 @@ def reshape(shape: tuple[int, ...], steps: tuple[int, ...], wanted: tuple[int, .
     left: tuple[int, int] | None = None  # elements not yet handed out of the current run, innermost step
     for size in wanted:
         if size == 1:
-            result.append(left[1] if left else 1)
+            behind = left or (old[at] if at < len(old) else (1, 1))
+            result.append(behind[0] * behind[1])
             continue
         if left is None:
             if at == len(old):

@@ -104,6 +104,12 @@ def test_reshape_gives_the_elements_of_numpys_or_refuses(shape, wanted, step, ra
     assert np.array_equal(at, expected)
 
 
+@pytest.mark.parametrize("shape", [(6, 2, 1, 16, 2), (1, 384), (384, 1), (6, 1, 1, 64), (1, 1)])
+def test_a_dimension_of_one_element_steps_as_in_row_major_order(shape):
+    """A register may index it by more than 0: nki-library chooses the head of a rank so."""
+    assert views.reshape((int(np.prod(shape)),), (1,), shape) == views.row_major(shape)
+
+
 def test_reshape_keeps_the_partition_dimension(now):
     tile = nl.ndarray((128, 4, 6), nl.float32)
     assert tile.reshape((128, 24)).strides == (24, 1)
