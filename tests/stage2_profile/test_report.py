@@ -86,7 +86,8 @@ def test_a_row_without_a_range_or_with_inexact_counts_is_marked_and_the_foot_say
 
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize(
-    "error", [None, "-60 to +90 %, the farthest of 9 rows: AWS may compile this HLO to another program"]
+    "error",
+    [None, "-60 to +90 %, the farthest of 9 rows: AWS may compile this HLO to another program; counts are not exact"],
 )
 def test_a_row_with_a_name_of_forty_characters_takes_one_line_and_the_foot_three(width, error):
     long = {
