@@ -44,12 +44,12 @@ def extension(name: str, files: list[str]) -> Extension:
 
 
 def within(folder: str) -> list[str]:
-    """The C files that lie in a folder."""
+    """Return the C files that lie in a folder."""
     return [name for name in names if os.path.dirname(name) == folder and name.endswith(".c")]
 
 
 def of_passes() -> list[Extension]:
-    """The passes that are written in Python; none where Cython is not installed, as for an editable install without a network."""
+    """Return the passes that are written in Python; none where Cython is not installed, as for an editable install without a network."""
     if cythonize is None:
         return []
     os.makedirs("build", exist_ok=True)

@@ -59,7 +59,7 @@ if TYPE_CHECKING:  # the one list of the public names: type checkers and editors
 
 @cache
 def _homes() -> dict[str, str]:
-    """The module that holds each public name, from the lines above: nobody waits for the modules themselves."""
+    """Return the module of each public name, from the lines above, so that nobody waits for the modules themselves."""
     with open(__file__, encoding="utf-8") as source:
         lines = [line.split() for line in source if line.startswith("    from neff_bench.")]
     return {name: module for _, module, _, name, *_ in lines}

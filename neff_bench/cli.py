@@ -117,7 +117,7 @@ class Table(Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, without importing any."""
+        """Write the list of commands, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name].help) for name in self.list_commands(ctx)])
 

@@ -106,7 +106,7 @@ def instruction_columns(rows: list[InstructionRow]) -> Instructions:
 
 
 def dma_columns(rows: list[DmaRow]) -> DmaPackets:
-    """`reported`: measured packets; rows that the profiler computed from many (`aggregated`) are not."""
+    """Return DMA packets as columns. `reported`: measured packets; rows that the profiler computed from many (`aggregated`) are not."""
     import numpy as np
 
     count = len(rows)

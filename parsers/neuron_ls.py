@@ -147,7 +147,7 @@ def _holds_devices(value: Any) -> bool:
 
 
 def _device(said: _Device, counted: int) -> NeuronDevice:
-    """`counted`: logical cores of the devices before it, for a tool that tells only how many there are."""
+    """Return a device as we know it. `counted`: logical cores of the devices before it, for a tool that tells only how many there are."""
     cores = said.neuroncore_ids
     if cores is None:
         cores = list(range(counted, counted + (said.nc_count or 0)))

@@ -17,7 +17,7 @@ class GenerateError(NeffBenchError):
 
 
 class ShapesError(GenerateError, WrongCall):
-    """`file:line: key: found ..., allowed: ...`"""
+    """A mistake in a shapes file, told as `file:line: key: found ..., allowed: ...`."""
 
     def __init__(self, file: str, line: int | None, what: str) -> None:
         super().__init__(f"{file}:{line}: {what}" if line is not None else f"{file}: {what}")

@@ -1,4 +1,4 @@
-"""`neff-bench check`: would AWS's compiler take these kernels?"""
+"""Declares `neff-bench check`, which says whether AWS's compiler would take kernels."""
 
 from __future__ import annotations
 

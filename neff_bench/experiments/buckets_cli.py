@@ -50,7 +50,7 @@ class BucketsOptions(OutputOptions):
 @command("buckets")
 @takes(BucketsOptions)
 def buckets(options: BucketsOptions) -> None:
-    """The set of k buckets with the least expected latency, next to powers of two and vLLM's defaults.
+    """Choose the k buckets with the least expected latency, next to powers of two and vLLM's defaults.
 
     RESULTS: measured latencies (neff-bench latency --preset buckets, or profile-neffs). Buckets are chosen among the measured
     sizes, exactly (dynamic programming); a length runs in the smallest bucket that holds it. Of choices that differ by less

@@ -111,7 +111,7 @@ class TileOptions(DeviceOptions):
 @command("linear-projection")
 @takes(ProjectionOptions)
 def linear_projection(options: ProjectionOptions) -> int:
-    """The projections of a llama block (q, k, v, o, up, gate, down at sequence 64): device against host.
+    """Time the projections of a llama block (q, k, v, o, up, gate, down at sequence 64): device against host.
 
     Device times come from a profile (simulated where there is no device, and marked so); host times from torch, or the
     next best library of this host, on one thread. With a tile size, the kernel is one that cuts the matmul into such tiles

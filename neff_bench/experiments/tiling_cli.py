@@ -62,7 +62,7 @@ class TilingOptions(OutputOptions):
 @command("tiling")
 @takes(TilingOptions)
 def tiling(options: TilingOptions) -> None:
-    """What tiles cost, from the CSV of neff-bench latency or the CSV or JSON of profile-neffs.
+    """Say what tiles cost, from the CSV of neff-bench latency or the CSV or JSON of profile-neffs.
 
     Tiles are what one matmul instruction takes: M 128 (stationary rows), K 128 (contraction), N 512 (moving columns). Steps
     are found from the data: rises beyond a line's trend and noise, at a tile boundary or not.

@@ -29,7 +29,7 @@ def rows(directory: Path) -> Iterator[tuple[Any, ...]]:
 
 
 def write_csv(directory: Path, output: Path) -> None:
-    """Raises HistoryError."""
+    """Write all values, one in a line. Raises HistoryError."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

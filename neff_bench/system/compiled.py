@@ -20,7 +20,7 @@ def c_files() -> list[Path]:
 
 
 def pass_files() -> list[Path]:
-    """The passes that are written in Python, by name."""
+    """Return the passes that are written in Python, by name."""
     return sorted(path for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "cython"))
 
 

@@ -15,8 +15,8 @@ from nkilib_src.nkilib.core.utils.logging import Logger
 
 @nki.jit
 def attention(q, k_active, v_active, k_prior, v_prior, mask):
-    """q [d, b n s], k_active [d, b s], v_active [b, 1, s, d], k_prior [b, 1, d, p], v_prior [b, 1, p, d], mask [p, b, n, s]
-    uint8 -> [b, n, d, s]"""
+    """Attend: q [d, b n s], k_active [d, b s], v_active [b, 1, s, d], k_prior [b, 1, d, p], v_prior [b, 1, p, d], mask [p, b, n, s]
+    uint8 -> [b, n, d, s]."""
     p, b, n, s = mask.shape
     d = q.shape[0]
     cfg = AttnTKGConfig(bs=b, q_head=n, s_active=s, curr_sprior=p, full_sprior=p, d_head=d, qk_in_sb=True)

@@ -1,4 +1,4 @@
-"""out[M, N] = exp(x[M, N])"""
+"""Declares the kernel out[M, N] = exp(x[M, N])."""
 
 from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 

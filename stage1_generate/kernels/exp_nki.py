@@ -11,7 +11,7 @@ COLUMNS = 4096
 
 @nki.jit
 def exp(x):
-    """out[M, N] = exp(x[M, N]); rows on the partitions, the cores of a logical core share M."""
+    """Compute the exponential of x[M, N]. Rows lie on the partitions; the cores of a logical core share M."""
     M, N = x.shape
     out = nl.ndarray((M, N), dtype=x.dtype, buffer=nl.shared_hbm)
     start, stop = core_share(M, 1, nl.program_id(0), nl.num_programs(0))

@@ -1,4 +1,4 @@
-"""out[M, N] = lhs[M, K] @ rhs[K, N]"""
+"""Declares the kernel out[M, N] = lhs[M, K] @ rhs[K, N]."""
 
 from neff_bench.stage1_generate.kernel import FLOATS, FP8_TOLERANCES, TOLERANCES, Implementation, Kernel, Tensor
 

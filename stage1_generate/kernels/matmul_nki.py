@@ -73,7 +73,7 @@ def one_pass(lhs, rhs, out, m, rows, n_start, n_stop):
 
 
 def in_blocks_of_k(lhs, rhs, out, m, rows, n, columns, block_k):
-    """A [rows, columns] block of out at (m, n): partial sums over blocks of K are added up in SBUF in float32."""
+    """Compute a [rows, columns] block of out at (m, n): partial sums over blocks of K are added up in SBUF in float32."""
     K = lhs.shape[1]
     total = nl.ndarray((P, tiles(rows, P), columns), dtype=nl.float32, buffer=nl.sbuf)
     for k in range(0, K, block_k):

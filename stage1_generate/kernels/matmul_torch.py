@@ -2,5 +2,5 @@
 
 
 def matmul(lhs, rhs):
-    """out[M, N] = lhs[M, K] @ rhs[K, N]"""
+    """Compute out[M, N] = lhs[M, K] @ rhs[K, N]."""
     return lhs @ rhs

@@ -24,7 +24,7 @@ WEIGHT_BYTES = 32 * 1024  # of each SBUF partition for one block of a weight mat
 
 @nki.jit
 def mlp(hidden, gate_w, up_w, down_w):
-    """hidden [b, s, h], gate_w and up_w [h, i], down_w [i, h] -> [b, s, h], accumulated in float32.
+    """Compute an MLP: hidden [b, s, h], gate_w and up_w [h, i], down_w [i, h] -> [b, s, h], accumulated in float32.
 
     Tokens are the stationary operand, weights the moving one. The cores of a logical core share the tokens; each reads
     all weights, once for each block of up to 512 tokens.

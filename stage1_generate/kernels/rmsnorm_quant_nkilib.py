@@ -7,7 +7,7 @@ from nkilib_src.nkilib.core.utils.common_types import NormType, QuantizationType
 
 @nki.jit
 def rmsnorm_quant(hidden, ln_w, input_dequant_scale):
-    """hidden [b, s, h], ln_w [h], input_dequant_scale [128, 1] float32 -> [b, s, h] float8_e4m3"""
+    """Normalise and quantise: hidden [b, s, h], ln_w [h], input_dequant_scale [128, 1] float32 -> [b, s, h] float8_e4m3."""
     kargs = RmsNormQuantKernelArgs(
         lower_bound=0.0, norm_type=NormType.RMS_NORM, quantization_type=QuantizationType.STATIC, eps=1e-6
     )

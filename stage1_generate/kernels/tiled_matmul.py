@@ -1,4 +1,4 @@
-"""out[M, N] = lhs[M, K] @ rhs[K, N], with the tile sizes of the caller"""
+"""Declares the kernel out[M, N] = lhs[M, K] @ rhs[K, N] with the tile sizes of the caller."""
 
 from neff_bench.stage1_generate.kernel import Implementation, Kernel
 from neff_bench.stage1_generate.kernels.matmul import KERNEL as MATMUL

@@ -10,7 +10,7 @@ TRANSPOSES = 4  # PE transposes that fill one PSUM bank before one copy empties 
 
 
 def tiles(size, step):
-    """Number of tiles of `step` that cover `size`."""
+    """Return the number of tiles of `step` that cover `size`."""
     return (size + step - 1) // step
 
 
@@ -66,7 +66,7 @@ def load_transposed(src, row, rows, column, columns):
 
 
 def transpose_into(result, tile, start, block, high, columns):
-    """result[:, tile.., start : start + high] = block[high, columns].T, in tiles of 128 columns."""
+    """Write result[:, tile.., start : start + high] = block[high, columns].T, in tiles of 128 columns."""
     whole = columns // P
     for group in nl.affine_range(tiles(whole, TRANSPOSES)):
         t = group * TRANSPOSES

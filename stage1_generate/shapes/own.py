@@ -1,4 +1,4 @@
-"""A case of the user's own kernel in a shapes file:
+"""Reads a case of the user's own kernel in a shapes file.
 
     - kernel: my_kernels.py:scale_rows      # relative to the shapes file; or package.module:function
       implementation: nki                   # or xla: a jax function; nkilib: a kernel of the checkout that --nkilib names

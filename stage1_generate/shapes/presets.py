@@ -81,7 +81,7 @@ def buckets(hidden: int = 1024) -> Iterator[Entry]:
 
 
 def linear_projection() -> Iterator[Entry]:
-    """The seven projections of a transformer block."""
+    """Yield the seven projections of a transformer block."""
     for m, n, k in LINEAR_PROJECTIONS.values():
         yield _matmul(m, k, n)
 
@@ -99,6 +99,6 @@ NAMES = tuple(_ALL)
 
 
 def preset(name: str) -> list[Entry]:
-    """The entries of a preset, each shape once, in order. Raises `KeyError` for a name that is not in `NAMES`."""
+    """Return the entries of a preset, each shape once, in order. Raises `KeyError` for a name that is not in `NAMES`."""
     unique = {tuple(entry.items()): entry for entry in _ALL[name]()}
     return list(unique.values())

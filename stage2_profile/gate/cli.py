@@ -1,4 +1,4 @@
-"""`neff-bench gate`: may this change of the kernels go in?"""
+"""Declares `neff-bench gate`, which says whether a change of kernels may go in."""
 
 from __future__ import annotations
 

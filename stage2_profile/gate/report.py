@@ -32,7 +32,7 @@ Lines = Mapping[str, "Sequence[Change] | str"]
 
 
 def answer(judged: Sequence[Judged], lines: Lines, new: Sequence[str], notes: Sequence[str], title: str) -> Answer:
-    """`new`: cases that only the newer side has. `notes`: what must be said first."""
+    """Return the answer of the gate. `new`: cases that only the newer side has. `notes`: what must be said first."""
     told = [each for each in judged if each.verdict != "same"]
     said = [*notes, *summary(judged), *([f"New, with nothing to hold against: {', '.join(new)}."] if new else ())]
     grids = [Grid(COLUMNS, [_line(each) for each in told], said, title)]

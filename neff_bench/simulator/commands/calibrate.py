@@ -51,7 +51,7 @@ def calibrate(traces: Sequence[Path], neffs: Sequence[Path]) -> Calibrated:
 
 @contextlib.contextmanager
 def unpacked(traces: Sequence[Path], neffs: Sequence[Path]) -> Iterator[tuple[list[Path], list[Path]]]:
-    """The traces and NEFFs, with those of each archive of `neff-bench probes` in its place. Raises SimulatorError for one that is none."""
+    """Yield the traces and NEFFs, with those of each archive of `neff-bench probes` in its place. Raises SimulatorError for one that is none."""
     of_files = [path for path in traces if not path.name.endswith(ARCHIVE)]
     with tempfile.TemporaryDirectory(prefix="neuron-sim-probes-") as folder:
         for number, path in enumerate(path for path in traces if path.name.endswith(ARCHIVE)):

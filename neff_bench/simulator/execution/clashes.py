@@ -1,4 +1,4 @@
-"""Do the two cores of a logical core write different values to one place of shared HBM without waiting for each other?
+"""Finds where the two cores of a logical core write different values to one place of shared HBM without waiting for each other.
 
 Between two meetings the cores run at the same time, so nobody knows which value is last on a device. Cores that write the same value
 do no harm, which only a run shows.

@@ -1,4 +1,4 @@
-"""Do the two cores of a logical core use shared HBM without waiting for each other?
+"""Finds where the two cores of a logical core use shared HBM without waiting for each other.
 
 Between two meetings the cores run at the same time: what one writes there and the other reads has no order on a device,
 although a run of the executor always has one. Run-time addresses are not looked at, so a program alone shows it.

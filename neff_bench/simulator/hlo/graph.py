@@ -126,7 +126,7 @@ def _texts(module: HloModule) -> dict[str, str]:
 
 
 def _check_size(module: HloModule) -> None:
-    """Calls that call twice double with each level, so their size is known before they are inlined."""
+    """Refuse a graph that is too large once its calls are inlined: calls that call twice double with each level."""
     counts: dict[int, int] = {}
     for number in module.called_first():
         instructions = module.computations[number].instructions

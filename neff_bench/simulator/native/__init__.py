@@ -25,7 +25,7 @@ NO_MEMORY = -1
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The passes; None where they are not compiled, from other sources than those that lie here, or for another machine."""
+    """Return the compiled C passes; None where they are not compiled, or from other sources than those that lie here, or for another machine."""
     path = usable("core")
     try:
         return ctypes.CDLL(str(path)) if path is not None else None
@@ -35,7 +35,7 @@ def library() -> ctypes.CDLL | None:
 
 @cache
 def compiled_passes() -> ModuleType | None:
-    """The passes that are written in Python, compiled; None as for `library`."""
+    """Return the compiled passes that are written in Python; None where `library` is None."""
     if usable("passes") is None:
         return None
     try:
@@ -45,7 +45,7 @@ def compiled_passes() -> ModuleType | None:
 
 
 def run(work: Callable[[Any], int], struct: Any) -> int:
-    """Runs a pass on a struct of numbers and arrays: the answer that is not in its arrays."""
+    """Run a pass on a struct of numbers and arrays; return the part of its answer that is not in these arrays."""
     compiled = compiled_passes() if library() is not None else None
     if compiled is None:
         lists = _lists(struct)
@@ -58,7 +58,7 @@ def run(work: Callable[[Any], int], struct: Any) -> int:
 
 
 def _packed(struct: Any, kept: list[bytearray]) -> int:
-    """The address of a struct as compiled passes have it. `kept`: what must not go before the pass ends."""
+    """Return the address of a struct in the layout of the compiled passes. `kept` holds what must not be freed before the pass ends."""
     words = [
         (
             _address_of(value, kind)
@@ -74,7 +74,7 @@ def _packed(struct: Any, kept: list[bytearray]) -> int:
 
 
 def _address_of(array: np.ndarray, column: Column) -> int:
-    """Raises TypeError for an array of another dtype: its pass would read something else."""
+    """Return where the elements of an array lie. Raises TypeError for another dtype, which the pass would misread."""
     if array.dtype.char == column.letter:
         try:
             return ctypes.addressof(_BYTE.from_buffer(cast("Any", array)))
@@ -86,7 +86,7 @@ def _address_of(array: np.ndarray, column: Column) -> int:
 
 
 def _lists(struct: Any) -> Any:
-    """The struct with lists instead of arrays."""
+    """Return the struct with lists instead of arrays."""
     return struct._make(
         value.tolist() if isinstance(kind, Column) else _lists(value) if hasattr(kind, "_types") else value
         for kind, value in zip(struct._types, struct, strict=True)
@@ -130,13 +130,13 @@ def _passed(argument: Any) -> Any:
 
 
 def _record(fields: tuple[Any, ...]) -> ctypes.Array[ctypes.c_int64]:
-    """A struct of numbers and of the addresses of arrays."""
+    """Return the C struct for numbers and for the addresses of arrays."""
     words = [field if isinstance(field, int) else address(field) for field in fields]
     return (ctypes.c_int64 * len(words))(*words)
 
 
 def address(array: np.ndarray | bytearray) -> int:
-    """Where the elements of an array lie."""
+    """Return the address of the elements of an array."""
     try:
         return ctypes.addressof(_BYTE.from_buffer(cast("Any", array)))  # a third of the time of `ctypes.data`
     except ValueError:

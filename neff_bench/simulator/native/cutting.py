@@ -31,7 +31,7 @@ Cut = cython.struct(
 
 
 def lay_out(layout: cython.size_t) -> cython.longlong:
-    """Puts each rectangle into the grid of its group; how many places all of them have."""
+    """Put each rectangle into the grid of its group; return how many places all of them have."""
     with cython.nogil:
         places = _lay_out(cython.cast(cython.pointer[Layout], layout))
     return places  # noqa: RET504  (a block without the GIL returns nothing)
@@ -75,7 +75,7 @@ def _measure(s: cython.pointer[Layout], i: cython.longlong, side: cython.longlon
 
 @cython.inner
 def _split(s: cython.pointer[Layout], side: cython.longlong) -> cython.longlong:
-    """Splits groups where no rectangle reaches on along a side, so that those of different groups share nothing; how often."""
+    """Split groups where no rectangle reaches across along a side, so that rectangles of different groups share nothing; return how many splits there were."""
     made: cython.longlong = 0
     start: cython.longlong = 0
     for end in range(1, s.count + 1):
@@ -127,7 +127,7 @@ def _put_group(
 def _put_between_ends(
     s: cython.pointer[Layout], start: cython.longlong, end: cython.longlong, side: cython.longlong
 ) -> cython.longlong:
-    """Gives the ranges of a group as places among all their ends; how many there are."""
+    """Turn the ranges of a group into places among all their ends; return how many places there are."""
     count: cython.longlong = 2 * (end - start)
     for at in range(start, end):
         s.numbers[2 * (at - start)] = s.regions[5 * s.member[at] + side]
@@ -160,7 +160,7 @@ def _place_of(numbers: cython.p_longlong, count: cython.longlong, number: cython
 def _put_in_cells(
     s: cython.pointer[Layout], start: cython.longlong, end: cython.longlong, side: cython.longlong
 ) -> cython.longlong:
-    """Gives the ranges of a group as the cells that they touch, of about the size of the storage's rectangles; how many there are."""
+    """Turn the ranges of a group into the cells that they touch, cells of about the size of the storage's rectangles; return how many cells there are."""
     of_storage = 2 * s.regions[5 * s.member[start]] + side // COLUMNS
     cell: cython.longlong = max(s.least[of_storage], (s.most[of_storage] + CELLS - 1) // CELLS, 1)
     lowest: cython.longlong = s.regions[5 * s.member[start] + side] // cell
@@ -176,7 +176,7 @@ def _put_in_cells(
 
 
 def cut_all(cut: cython.size_t) -> cython.longlong:
-    """The parts of all rectangles; a number that all parts are below."""
+    """Find the parts of all rectangles; return a number above all of them."""
     with cython.nogil:
         parts = _cut_all(cython.cast(cython.pointer[Cut], cut))
     return parts  # noqa: RET504  (a block without the GIL returns nothing)
@@ -204,7 +204,7 @@ def _cut_all(s: cython.pointer[Cut]) -> cython.longlong:
 
 @cython.inner
 def _divide(s: cython.pointer[Cut], i: cython.longlong, parts: cython.longlong) -> cython.longlong:
-    """Makes new parts of what a rectangle has of the parts so far; how many there were ever."""
+    """Make new parts of what a rectangle has of the parts so far; return how many parts there were ever."""
     at = s.first[i]
     for row in range(s.box[8 * i], s.box[8 * i + 1]):
         for column in range(s.box[8 * i + 2], s.box[8 * i + 3]):
@@ -226,7 +226,7 @@ def _divide(s: cython.pointer[Cut], i: cython.longlong, parts: cython.longlong) 
 
 @cython.inner
 def _slot(s: cython.pointer[Cut], place: cython.longlong) -> cython.longlong:
-    """Where a place is in the table."""
+    """Return where a place is in the table."""
     slot = place % s.room
     while s.place[slot] >= 0 and s.place[slot] != place:
         slot = (slot + 1) % s.room

@@ -31,14 +31,14 @@ longlong, double, size_t = int, float, int
 
 
 class pointer:
-    """`pointer[State]`"""
+    """Return the type for `pointer[State]`."""
 
     def __class_getitem__(cls, of: Any) -> Any:
         return of
 
 
 def struct(**fields: Any) -> Any:
-    """A type of named tuples. `_types` has the type of each field; `_form` is that of Python's `struct`."""
+    """Return a type of named tuples. `_types` has the type of each field; `_form` is the format for Python's `struct`."""
     made = namedtuple("struct", list(fields))  # type: ignore[misc]  # noqa: PYI024  (the types are data here)
     types = tuple(fields.values())
     form = Struct("".join("d" if kind is double else "q" for kind in types))
@@ -46,7 +46,7 @@ def struct(**fields: Any) -> Any:
 
 
 def cast(_: Any, value: Any) -> Any:
-    """The value."""
+    """Return the value as it is."""
     return value
 
 
@@ -55,7 +55,7 @@ declare = cast
 
 
 def inner(function: Any) -> Any:
-    """A function that only passes call: it has no Python object and raises nothing."""
+    """Mark a function that only passes call: it has no Python object and raises nothing."""
     return function
 
 

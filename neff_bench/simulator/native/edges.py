@@ -44,7 +44,7 @@ Uses = cython.struct(
 
 
 def find_regions(views: cython.size_t) -> cython.longlong:
-    """The region of each view; how many different ones there are."""
+    """Find the region of each view; return how many different regions there are."""
     with cython.nogil:
         count = _find_regions(cython.cast(cython.pointer[Views], views))
     return count  # noqa: RET504  (a block without the GIL returns nothing)
@@ -77,7 +77,7 @@ def _are_equal(s: cython.pointer[Views], one: cython.longlong, other: cython.lon
 
 @cython.inner
 def _put_region(s: cython.pointer[Views], v: cython.longlong, at: cython.longlong) -> cython.void:
-    """The rectangle around a view. A strided view counts as the rectangle around it, and one with a run-time address as the whole buffer."""
+    """Return the rectangle around a view. A strided view counts as the rectangle around it, and one with a run-time address as the whole buffer."""
     b = s.buffer[v]
     size = s.size[s.dtype[v]]
     row = s.row[b]
@@ -111,7 +111,7 @@ def _put_region(s: cython.pointer[Views], v: cython.longlong, at: cython.longlon
 
 
 def find_conflicts(uses: cython.size_t) -> cython.longlong:
-    """The edges; how many there are. There is room for two for each part of each use, and again for what settles."""
+    """Find the edges; return how many there are. There is room for two for each part of each use, and again for what settles."""
     with cython.nogil:
         count = _find_conflicts(cython.cast(cython.pointer[Uses], uses))
     return count  # noqa: RET504  (a block without the GIL returns nothing)
@@ -142,7 +142,7 @@ def _find_conflicts(s: cython.pointer[Uses]) -> cython.longlong:
 
 @cython.inner
 def _use(s: cython.pointer[Uses], i: cython.longlong, use: cython.longlong, writes: cython.bint) -> cython.void:
-    """Reads or writes the parts of one use."""
+    """Read or write the parts of one use."""
     region = s.of_view[s.view[use]]
     s.numbers[1] += 1
     for at in range(s.first[region], s.first[region + 1]):
@@ -166,7 +166,7 @@ def _use(s: cython.pointer[Uses], i: cython.longlong, use: cython.longlong, writ
 def _wait_for(
     s: cython.pointer[Uses], i: cython.longlong, before: cython.longlong, conflict: cython.longlong, operand: cython.longlong
 ) -> cython.void:  # fmt: skip
-    """Notes that the instruction at hand waits for `before`, for an operand."""
+    """Note that the current instruction waits for `before`, because of an operand."""
     key = before * CONFLICTS + conflict
     if before >= 0 and before != i and s.seen[key] != s.numbers[1]:
         s.seen[key] = s.numbers[1]
@@ -176,7 +176,7 @@ def _wait_for(
 
 @cython.inner
 def sort(numbers: cython.p_longlong, count: cython.longlong) -> cython.void:
-    """They are few, but for what is written over after many have read it: a shellsort."""
+    """Sort the edges of an instruction. They are few, except for what is written after many have read it: a shellsort."""
     gap: cython.longlong = 1 if count < 16 else count * 5 // 11
     while gap > 0:
         for at in range(gap, count):

@@ -13,7 +13,7 @@ def push(
     ats: cython.p_double, numbers: cython.p_longlong, first: cython.longlong, count: cython.longlong,
     at: cython.double, number: cython.longlong,
 ) -> cython.void:  # fmt: skip
-    """Adds an item to the `count` that are there."""
+    """Add an item to the `count` items of the heap."""
     place = count
     while place > 0:
         above = first + (place - 1) // 2
@@ -30,7 +30,7 @@ def push(
 def pop(
     ats: cython.p_double, numbers: cython.p_longlong, first: cython.longlong, count: cython.longlong
 ) -> cython.longlong:
-    """Takes the item that comes first of the `count` that are there; its number."""
+    """Take the first of the `count` items from the heap; return its number."""
     found = numbers[first]
     at = ats[first + count - 1]
     number = numbers[first + count - 1]

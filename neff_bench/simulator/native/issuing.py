@@ -62,7 +62,7 @@ def _when_free(s: cython.pointer[Order], e: cython.longlong) -> cython.double:
 
 @cython.inner
 def _first_engine(s: cython.pointer[Order]) -> cython.longlong:
-    """The engine that can start first."""
+    """Return the engine that can start first."""
     best: cython.longlong = -1
     best_at: cython.double = 0.0
     for e in range(ENGINES):
@@ -96,7 +96,7 @@ def _issue(s: cython.pointer[Order], i: cython.longlong, e: cython.longlong, sta
 
 @cython.inner
 def _arrive(s: cython.pointer[Order], i: cython.longlong, ready: cython.double) -> cython.void:
-    """One of those that instruction i waits for is there."""
+    """Count down what instruction i waits for: one of it is there."""
     s.missing[i] -= 1
     if s.missing[i] == 0:
         e = s.engine[s.kind[i]]

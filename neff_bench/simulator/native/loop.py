@@ -104,7 +104,7 @@ def _run_all(s: cython.pointer[Loop]) -> cython.longlong:
 
 @cython.inner
 def _first_to_start(s: cython.pointer[Loop]) -> cython.longlong:
-    """The engine whose next instruction can start first, -1 for none."""
+    """Return the engine whose next instruction can start first, -1 for none."""
     best: cython.longlong = -1
     best_at: cython.double = 0.0
     w = s.work
@@ -130,7 +130,7 @@ def _when(s: cython.pointer[Loop], e: cython.longlong, i: cython.longlong) -> cy
 
 @cython.inner
 def _has_all(s: cython.pointer[Loop], e: cython.longlong, i: cython.longlong) -> cython.bint:
-    """Whether everything that instruction i on engine e waits for is done."""
+    """Return whether everything that instruction i on engine e waits for is done."""
     done = s.times.done
     at: cython.double = 0.0
     cause: cython.longlong = -1
@@ -152,7 +152,7 @@ def _has_all(s: cython.pointer[Loop], e: cython.longlong, i: cython.longlong) ->
 
 @cython.inner
 def _has_partner(s: cython.pointer[Loop], e: cython.longlong, i: cython.longlong) -> cython.bint:
-    """Whether the partner of instruction i is there: then both start together, and the earlier one waits for the later one."""
+    """Return whether the partner of instruction i is there: then both start together, and the earlier one waits for the later one."""
     j: cython.longlong = s.work.partner[i]
     r: cython.longlong = s.work.engine[j]
     if s.place[r] >= s.work.order_start[r + 1] or s.work.order[s.place[r]] != j or s.ready[r] < 0.0:
@@ -171,7 +171,7 @@ def _has_partner(s: cython.pointer[Loop], e: cython.longlong, i: cython.longlong
 
 @cython.inner
 def _start(s: cython.pointer[Loop], e: cython.longlong) -> cython.void:
-    """The next instruction of engine e starts."""
+    """Start the next instruction of engine e."""
     w = s.work
     i: cython.longlong = w.order[s.place[e]]
     t: cython.longlong = w.transfer[i]
@@ -226,7 +226,7 @@ def _multiply(s: cython.pointer[Loop], e: cython.longlong, i: cython.longlong, s
 
 @cython.inner
 def _pass_windows(s: cython.pointer[Loop], core: cython.longlong, now: cython.double) -> cython.void:
-    """Ends every throttle window that is over; the PE gains or loses full speed at the end of one."""
+    """End every throttle window that is over; the PE gains or loses full speed at the end of one."""
     rates = s.rates
     while now >= s.window_start[core] + rates.window:
         share = s.window_busy[core] / rates.window
@@ -251,7 +251,7 @@ def _add_warm(s: cython.pointer[Loop], core: cython.longlong, end: cython.double
 
 @cython.inner
 def _look_again(s: cython.pointer[Loop]) -> cython.void:
-    """Instructions that may wait for a later end of a transfer look again; two that have met start together, whatever comes later."""
+    """Look again at instructions that may wait for a later end of a transfer; two that have met start together, whatever comes later."""
     for e in range(s.engines):
         if s.place[e] < s.work.order_start[e + 1]:
             if not (s.may_go[e] and s.work.partner[s.work.order[s.place[e]]] >= 0):
@@ -260,7 +260,7 @@ def _look_again(s: cython.pointer[Loop]) -> cython.void:
 
 @cython.inner
 def _move(s: cython.pointer[Loop], t: cython.longlong, core: cython.longlong, start: cython.double) -> cython.double:
-    """Moves the bytes of a transfer that is triggered at `start`; when it is done."""
+    """Move the bytes of a transfer that is triggered at `start`; return when it is done."""
     moves = s.moves
     begin = start + moves.first[t]
     _spread_packets(s, t, core, begin)
@@ -282,7 +282,7 @@ def _move(s: cython.pointer[Loop], t: cython.longlong, core: cython.longlong, st
 def _spread_packets(
     s: cython.pointer[Loop], t: cython.longlong, core: cython.longlong, begin: cython.double
 ) -> cython.void:
-    """Puts the packets of a transfer on the core's DMA engines."""
+    """Put the packets of a transfer on the core's DMA engines."""
     moves = s.moves
     times = s.times
     rates = s.rates
@@ -327,7 +327,7 @@ def _spread_packets(
 def _in_turn(
     free: cython.p_double, first: cython.longlong, queue: cython.longlong, at: cython.double, work: cython.double
 ) -> cython.double:
-    """Adds `work` ns of a queue, from `at` on, to what takes the queues in turn: a queue keeps its order, and while others have work too,
+    """Add `work` ns of a queue, from `at` on, to what takes the queues in turn: a queue keeps its order, and while others have work too,
     each gets its turn as often. `free`, from `first` on: when it is done with what each queue has put on it. When it begins the work,
     and, in `free`, ends it."""
     start = max(at, free[first + queue])
@@ -371,7 +371,7 @@ def _take_turns(
 
 @cython.inner
 def _look_after(s: cython.pointer[Loop], core: cython.longlong, now: cython.double) -> cython.bint:
-    """Forgets the transfers of the core that are done at `now`, and says of those that lost turns when they will be; whether one will be
+    """Forget the transfers of the core that are done at `now`, and says of those that lost turns when they will be; whether one will be
     later than before."""
     times = s.times
     mine = core * s.transfers
@@ -400,7 +400,7 @@ def _look_after(s: cython.pointer[Loop], core: cython.longlong, now: cython.doub
 def _stretch_packets(
     s: cython.pointer[Loop], t: cython.longlong, core: cython.longlong, late: cython.double
 ) -> cython.void:
-    """Where HBM sets the pace, the packets of a transfer come further apart, so that it ends `late` ns later."""
+    """Let a transfer end `late` ns later: where HBM sets the pace, its packets come further apart, so that it ends `late` ns later."""
     times = s.times
     width = s.rates.width
     times.by_hbm[t] = 1

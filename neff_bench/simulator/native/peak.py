@@ -21,7 +21,7 @@ Boxes = cython.struct(
 
 
 def peak_of(peaks: cython.size_t) -> cython.longlong:
-    """The largest use. Stops above `capacity`."""
+    """Return the largest use; stop above `capacity`."""
     with cython.nogil:
         _peak_of(cython.cast(cython.pointer[Peaks], peaks))
     return 0
@@ -45,7 +45,7 @@ def _peak_of(s: cython.pointer[Peaks]) -> cython.void:
 
 @cython.inner
 def _changed(s: cython.pointer[Peaks], i: cython.longlong, by: cython.longlong) -> cython.longlong:
-    """The bytes that come into use with a tensor (`by` 1), or go with it (-1)."""
+    """Return the bytes that come into use with a tensor (`by` 1), or are freed with it (-1)."""
     if s.low[i] < 0:
         return s.packed[i]
     change: cython.longlong = 0
@@ -57,7 +57,7 @@ def _changed(s: cython.pointer[Peaks], i: cython.longlong, by: cython.longlong) 
 
 
 def any_rivals(boxes: cython.size_t) -> cython.longlong:
-    """Whether two tensors share bytes and are in use at one time."""
+    """Return whether two tensors share bytes and are in use at one time."""
     with cython.nogil:
         found = _any_rivals(cython.cast(cython.pointer[Boxes], boxes))
     return found  # noqa: RET504  (a block without the GIL returns nothing)

@@ -107,7 +107,7 @@ def _place(s: cython.pointer[Placing], i: cython.longlong) -> cython.void:
 
 @cython.inner
 def _load_table(s: cython.pointer[Placing], i: cython.longlong, function: cython.longlong) -> cython.void:
-    """What needs any table begins with the one that is needed first (trn2 traces of github KevGomes1403/nki-moe-megakernel @f1fe87a)."""
+    """Load the table of an activation's function where another one is loaded. Activations that need no certain table get the one that is needed first."""
     wanted: cython.longlong = s.first_function if s.loaded[0] == 0 and s.first_function >= 0 else function
     table = s.table[wanted * s.tables + s.loaded[0]]
     if table >= 0:
@@ -117,7 +117,7 @@ def _load_table(s: cython.pointer[Placing], i: cython.longlong, function: cython
 
 @cython.inner
 def _is_held(s: cython.pointer[Placing], i: cython.longlong, steps: cython.longlong) -> cython.bint:
-    """Whether the PE holds the weights of a matmul already; if not, it does from now on. AWS's compilers do not load them again, and of an
+    """Return whether the PE holds the weights of a matmul already; if not, it does from now on. AWS's compilers do not load them again, and of an
     HLO graph the first step waits for all operands. Source: the inf2 and trn2 programs named in `neff_bench.simulator.hlo.core`; eight
     products of bfloat16 of the old dialect in github allenkchau/trainium-kernel-fusion @d709ddf1, baseline_bf16_s1024."""
     weights = s.stationary[i]
@@ -140,7 +140,7 @@ def _waits_of(
     engine: cython.longlong,
     moves: cython.longlong,
 ) -> cython.longlong:
-    """The last instruction to wait for in each stream, in order; how many there are.
+    """Find the last instruction to wait for in each stream, in order; return how many there are.
 
     Streams complete in order, and so does an engine. An engine therefore waits neither for its own earlier reads and writes nor for what it
     has waited for before. PE accumulates in PSUM without waiting for itself. Nor does a DMA wait for what its own queue wrote: in a
@@ -180,7 +180,7 @@ def _waits_of(
 
 @cython.inner
 def _wait_for_the_last(s: cython.pointer[Placing]) -> cython.void:
-    """A kernel ends when its last DMA on each queue has landed: the issuing engine waits for it, and for each static DMA of its own that has
+    """Make the end of a kernel wait for its last DMA on each queue: the issuing engine waits for it, and for each static DMA of its own that has
     not been waited for."""
     count = s.count[0]
     last = s.latest

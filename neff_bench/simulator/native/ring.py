@@ -19,7 +19,7 @@ Ring = cython.struct(
 
 
 def allocate_all(ring: cython.size_t) -> cython.longlong:
-    """Fills in the addresses that were left open; one stays -1 where its tensor is larger than the memory."""
+    """Fill in the addresses that were left open; one stays -1 where its tensor is larger than the memory."""
     with cython.nogil:
         _allocate(cython.cast(cython.pointer[Ring], ring))
     return 0
@@ -60,7 +60,7 @@ def _join_spans(s: cython.pointer[Ring]) -> cython.void:
 
 @cython.inner
 def _behind(s: cython.pointer[Ring], place: cython.longlong) -> cython.longlong:
-    """The first span that begins behind `place`."""
+    """Return the first span that begins behind `place`."""
     low: cython.longlong = 0
     high = s.spans[0]
     while low < high:
@@ -74,7 +74,7 @@ def _behind(s: cython.pointer[Ring], place: cython.longlong) -> cython.longlong:
 
 @cython.inner
 def _take(s: cython.pointer[Ring], count: cython.longlong) -> cython.longlong:
-    """The start of the next `count` free bytes, -1 when there is no such place in the whole ring."""
+    """Return the start of the next `count` free bytes, -1 when there is no such place in the whole ring."""
     start = s.next[0]
     again: cython.bint = False
     while True:
@@ -107,7 +107,7 @@ def _take(s: cython.pointer[Ring], count: cython.longlong) -> cython.longlong:
 
 @cython.inner
 def _release_first(s: cython.pointer[Ring]) -> cython.void:
-    """Gives back the bytes of the tensor that is done with first."""
+    """Free the bytes of the tensor that is done with first."""
     start = pop(s.end_at, s.end_start, 0, s.ends[0])
     s.ends[0] -= 1
     s.spans[0] -= 1

@@ -75,7 +75,7 @@ def record(call: Call, target: str, lnc: int, fits: bool = True) -> Program:
 
 
 def traced(call: Call, target: str, lnc: int) -> tuple[Program, bool | None]:
-    """What the kernel does as it is written, and whether it has the compiler's middle end: None for one of the current dialect."""
+    """Return what the kernel does as it is written, and whether it has the compiler's middle end: None for one of the current dialect."""
     with recording(target, lnc) as now:
         if (arrays := call.arrays) is not None:
             now.run = lambda register: register_value(now, buffers_of(now.storages), arrays, register)

@@ -60,7 +60,7 @@ def activation(
     reduce_cmd: Any = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = op(`data` * scale + bias), with an optional sum over the free dimensions into engine registers.
+    """Compute `dst` = op(`data` * scale + bias), with an optional sum over the free dimensions into engine registers.
 
     `reduce_cmd`: idle where it is left out, and reset_reduce where it is left out beside `reduce_res`. AWS documents idle for both,
     but public kernels that leave it out read the sum of each tile, and their authors report right results on trn2.
@@ -88,7 +88,7 @@ def activation_reduce(
     scale: Any = 1.0,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`activation` with `reduce_cmd` reset_reduce; recorded as `activation` with these attributes."""
+    """Compute `activation` with `reduce_cmd` reset_reduce; recorded as `activation` with these attributes."""
     return _record("activation", dst, op, data, bias, scale, reduce_op, reduce_res, "reset_reduce")
 
 
@@ -128,7 +128,7 @@ def activate2(
     reduce_cmd: Any = _IDLE,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = op((`data` op0 imm0) op1 imm1), with an optional reduction into engine registers; NeuronCore-v4."""
+    """Compute `dst` = op((`data` op0 imm0) op1 imm1), with an optional reduction into engine registers; NeuronCore-v4."""
     if chip_for(recorder().target).generation < 4:
         raise invalid(f"activate2: only on {names_from(generation=4)}, not on {recorder().target}")
     check.on_chip("activate2", dst=dst, data=data)
@@ -170,7 +170,7 @@ def exponential(
     reduce_init: Any = 0.0,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = exp(`src` - max_value), with an optional running sum; NeuronCore-v4."""
+    """Compute `dst` = exp(`src` - max_value), with an optional running sum; NeuronCore-v4."""
     if chip_for(recorder().target).generation < 4:
         raise invalid(f"exponential: only on {names_from(generation=4)}, not on {recorder().target}")
     check.on_chip("exponential", dst=dst, src=src)

@@ -43,7 +43,7 @@ def _flat(o: Operands, name: str) -> np.ndarray:
 
 
 def _reduced(peers: Sequence[Operands], name: str, how: str) -> np.ndarray:
-    """The elements of one operand of all ranks, reduced in float32; integers stay integers."""
+    """Reduce the elements of one operand over all ranks, in float32; integers stay integers."""
     values = [o.raw(name) if o.raw(name).dtype.kind in "iu" else o.float32(name) for o in peers]
     return np.asarray(reduce(alu.binary(how), values)).reshape(-1)
 
@@ -53,7 +53,7 @@ def _store(o: Operands, name: str, values: np.ndarray) -> None:
 
 
 def _all_reduce(peers: Sequence[Operands]) -> None:
-    """Each dst = the reduction of all srcs."""
+    """Compute each dst = the reduction of all srcs."""
     for source, target in _pairs(peers):
         values = _reduced(peers, source, peers[0].attributes["reduce_op"])
         for o in peers:
@@ -61,7 +61,7 @@ def _all_reduce(peers: Sequence[Operands]) -> None:
 
 
 def _all_gather(peers: Sequence[Operands]) -> None:
-    """Each dst = all srcs side by side, in the order of the ranks."""
+    """Compute each dst = all srcs side by side, in the order of the ranks."""
     for source, target in _pairs(peers):
         if peers[0].attributes["dim"] == 0:
             whole = np.concatenate([_flat(o, source) for o in peers])
@@ -72,7 +72,7 @@ def _all_gather(peers: Sequence[Operands]) -> None:
 
 
 def _reduce_scatter(peers: Sequence[Operands]) -> None:
-    """Each dst = its rank's part of the reduction of all srcs."""
+    """Compute each dst = its rank's part of the reduction of all srcs."""
     for source, target in _pairs(peers):
         values = _reduced(peers, source, peers[0].attributes["reduce_op"])
         for o, part in zip(peers, np.split(values, len(peers)), strict=True):
@@ -89,7 +89,7 @@ def _all_to_all(peers: Sequence[Operands]) -> None:
 
 
 def _permute_ring(peers: Sequence[Operands]) -> None:
-    """Each dst = the src of the rank before in the ring."""
+    """Compute each dst = the src of the rank before in the ring."""
     for source, target in _pairs(peers):
         sent = [_flat(o, source).copy() for o in peers]
         for place, o in enumerate(peers):
@@ -97,7 +97,7 @@ def _permute_ring(peers: Sequence[Operands]) -> None:
 
 
 def _permute_ring_reduced(peers: Sequence[Operands]) -> None:
-    """Each dst = op(src, other) of the rank before in the ring."""
+    """Compute each dst = op(src, other) of the rank before in the ring."""
     combine = alu.binary(peers[0].attributes["reduce_op"])
     for source, target in _pairs(peers):
         other = source.replace("src", "other")
@@ -115,7 +115,7 @@ def _pairs(peers: Sequence[Operands]) -> list[tuple[str, str]]:
 def all_reduce(
     srcs: Any, dsts: Any, replica_group: Any, op: Any, priority: int | None = None, name: str | None = None
 ) -> NkiInstruction:
-    """Each of `dsts` = its tensor of `srcs`, reduced over the ranks."""
+    """Compute each of `dsts` = its tensor of `srcs`, reduced over the ranks."""
     return _record("all_reduce", srcs, dsts, replica_group, reduce_op=op)
 
 
@@ -123,7 +123,7 @@ def all_reduce(
 def all_gather(
     srcs: Any, dsts: Any, replica_group: Any, collective_dim: int, priority: int | None = None, name: str | None = None
 ) -> NkiInstruction:
-    """Each of `dsts` = its tensor of `srcs` of all ranks, one behind the other along `collective_dim`."""
+    """Compute each of `dsts` = its tensor of `srcs` of all ranks, one behind the other along `collective_dim`."""
     return _record("all_gather", srcs, dsts, replica_group, "gather", dim=collective_dim)
 
 
@@ -137,7 +137,7 @@ def reduce_scatter(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Each of `dsts` = the rank's part along dimension 0 of its tensor of `srcs`, reduced over the ranks."""
+    """Compute each of `dsts` = the rank's part along dimension 0 of its tensor of `srcs`, reduced over the ranks."""
     return _record("reduce_scatter", srcs, dsts, replica_group, "scatter", reduce_op=op, dim=collective_dim)
 
 
@@ -153,7 +153,7 @@ def all_to_all(
 def collective_permute(
     srcs: Any, dsts: Any, source_target_pairs: Any, priority: int | None = None, name: str | None = None
 ) -> NkiInstruction:
-    """`dsts` of each target = `srcs` of its source. The pairs must be rings, as on the device."""
+    """Compute `dsts` of each target = `srcs` of its source. The pairs must be rings, as on the device."""
     if len(tensors_of("collective_permute", "srcs", srcs)) != 1:
         raise invalid("collective_permute: srcs and dsts hold one tensor each")
     return _record("collective_permute", srcs, dsts, _rings(source_target_pairs))
@@ -168,7 +168,7 @@ def collective_permute_implicit(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """The dst of each channel = the src of the rank before in the ring, which is the list of the replica group."""
+    """Copy into the dst of each channel the src of the rank before it in the ring, which is the list of the replica group."""
     op = "collective_permute_implicit"
     srcs, dsts = (_channels(op, value, channel_ids) for value in (srcs_by_channel, dsts_by_channel))
     return _record(op, srcs, dsts, replica_group)
@@ -185,7 +185,7 @@ def collective_permute_implicit_reduce(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """The dst of each channel = op(src0, src1) of the rank before in the ring."""
+    """Write into the dst of each channel op(src0, src1) of the rank before it in the ring."""
     this = "collective_permute_implicit_reduce"
     given = (srcs0_by_channel, srcs1_by_channel, dsts_by_channel)
     srcs, others, dsts = (_channels(this, value, channel_ids) for value in given)
@@ -198,7 +198,7 @@ def _rank_id(o: Operands) -> None:
 
 @operation(execute=_rank_id, cost=engine_work(), opcode="TENSOR_LOAD", offered=False)
 def rank_id(name: str | None = None) -> VirtualRegister:
-    """A register with the number of the rank that runs the program."""
+    """Return a register with the number of the rank that runs the program."""
     register = register_alloc()
     emit("rank_id", "sync", {"dst": access(register.cell)}, {}, {})
     return register
@@ -220,7 +220,7 @@ def collective_permute_implicit_current_processing_rank_id(
     num_channels: int | None = None,
     name: str | None = None,
 ) -> VirtualRegister:
-    """A register with the rank whose data a ring holds after `iteration_id` steps: the rank so many places before."""
+    """Return a register with the rank whose data a ring holds after `iteration_id` steps: the rank so many places before."""
     op = "collective_permute_implicit_current_processing_rank_id"
     attributes = {"iteration": int(iteration_id), "groups": ranks_of(op, replica_group)}
     register = register_alloc()
@@ -271,7 +271,7 @@ def _check_sizes(op: str, src: NkiTensor, dst: NkiTensor, count: int, shares: st
 
 
 def _check_memory(op: str, tensors: Sequence[NkiTensor], dim: int) -> None:
-    """All in HBM, none of them an input of the kernel, or all in SBUF."""
+    """Check that all lie in HBM, none of them an input of the kernel, or all in SBUF."""
     memories = {tensor.storage.memory for tensor in tensors}
     if memories == {"hbm"}:
         if dim != 0:
@@ -294,14 +294,14 @@ def _check_memory(op: str, tensors: Sequence[NkiTensor], dim: int) -> None:
 
 
 def tensors_of(op: str, key: str, given: Any) -> list[NkiTensor]:
-    """The tensors in the list that an operand `key` of a collective must be. Raises NkiValidationError."""
+    """Return the tensors in the list that the operand `key` of a collective must be. Raises NkiValidationError."""
     if not isinstance(given, (list, tuple)) or not given:
         raise invalid(f"{op}: {key} must be a list of tensors, not {given!r}")
     return [check.tensor(op, key, tensor) for tensor in given]
 
 
 def _channels(op: str, by_channel: Any, channel_ids: Any) -> list[NkiTensor]:
-    """The one tensor of each channel."""
+    """Return the one tensor of each channel."""
     if len(by_channel) != len(channel_ids):
         raise invalid(f"{op}: {len(by_channel)} lists of tensors for {len(channel_ids)} channels")
     for tensors in by_channel:
@@ -311,7 +311,7 @@ def _channels(op: str, by_channel: Any, channel_ids: Any) -> list[NkiTensor]:
 
 
 def _rings(pairs: Any) -> list[list[int]]:
-    """The rings that (source, target) pairs form, each from its smallest rank on."""
+    """Return the rings that (source, target) pairs form, each from its smallest rank on."""
     op = "collective_permute"
     try:
         target = {int(source): int(to) for source, to in pairs}

@@ -42,7 +42,7 @@ _QUEUE_ENGINES = ("sync", "scalar", "gpsimd", "vector", "tensor")
 
 
 def _dma_copy(o: Operands) -> None:
-    """dst = src through float32 where dtypes differ; with dst_rmw_op, dst = dst op src."""
+    """Copy src to dst, through float32 where dtypes differ; with dst_rmw_op, dst becomes dst op src."""
     update = o.attributes.get("dst_rmw_op")
     if _needs_indices(o, "src", "dst"):
         return _copy_by_index(o, update)
@@ -65,7 +65,7 @@ def dma_copy(
     engine: Any = _UNKNOWN,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = `src`, element by element in row-major order of the two patterns; HBM or SBUF on both sides, and `src` in PSUM too, which
+    """Compute `dst` = `src`, element by element in row-major order of the two patterns; HBM or SBUF on both sides, and `src` in PSUM too, which
     NKI 0.3 and later refuse (a rule of `check`)."""
     check.tensor("dma_copy", "src", src)
     _check_memory("dma_copy", dst=dst)
@@ -77,7 +77,7 @@ def dma_copy(
 
 
 def _dma_transpose(o: Operands) -> None:
-    """dst = src with its dimensions permuted; `axes` or the documented permutation of its rank."""
+    """Copy src to dst with its dimensions permuted by `axes`, or by the documented permutation for its number of dimensions."""
     source = o.access("src")
     axes = o.attributes.get("axes") or _PERMUTATIONS.get(len(source.shape))
     if axes is None or sorted(axes) != list(range(len(source.shape))):
@@ -98,7 +98,7 @@ def dma_transpose(
     oob_mode: Any = _ERROR,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = `src` with dimensions permuted: (1, 0), (2, 1, 0) or (3, 1, 2, 0). `axes` is recorded as a list."""
+    """Compute `dst` = `src` with dimensions permuted: (1, 0), (2, 1, 0) or (3, 1, 2, 0). `axes` is recorded as a list."""
     _check_memory("dma_transpose", dst=dst, src=src)
     order = _TRANSPOSES.get(len(src.shape)) if axes is None else tuple(int(axis) % len(src.shape) for axis in axes)
     if order is None or order != _TRANSPOSES.get(len(src.shape)):
@@ -113,7 +113,7 @@ def dma_transpose(
 
 
 def _dma_compute(o: Operands) -> None:
-    """dst = the sum of the scaled sources, in float32."""
+    """Write the sum of the scaled sources to dst, made in float32."""
     op = o.attributes["reduce_op"]
     names = sorted((name for name in o.instruction.reads if name.startswith("src")), key=lambda name: int(name[3:]))
     scales = o.attributes.get("scales") or [1.0] * len(names)
@@ -140,7 +140,7 @@ def dma_compute(
     oob_mode: Any = _ERROR,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = sum of `srcs`, in float32 inside the DMA engines. Sources are recorded as src0, src1, ...
+    """Compute `dst` = sum of `srcs`, in float32 inside the DMA engines. Sources are recorded as src0, src1, ...
 
     Before dialect 0.3, `scales` came before `reduce_op`; a list in the place of the operator tells the two apart.
     """
@@ -174,7 +174,7 @@ def write_converted(o: Operands, source: np.ndarray) -> None:
 
 
 def _compute_by_index(o: Operands, op: str, scales: dict[str, float]) -> None:
-    """Where rows have their own addresses. With oob_mode "skip", elements with an address outside are left out."""
+    """Sum the sources where rows have addresses of their own. With oob_mode "skip", elements with an address outside are left out."""
     target = o.access("dst")
     places = [o.memory.indices(access) for access in (*map(o.access, scales), target)]
     ok = np.all([valid.ravel() for _, valid in places], axis=0)
@@ -190,7 +190,7 @@ def _compute_by_index(o: Operands, op: str, scales: dict[str, float]) -> None:
 
 
 def _needs_indices(o: Operands, *names: str) -> bool:
-    """Whether rows have their own addresses, or an address that turns out to be outside is to be skipped."""
+    """Return whether rows have their own addresses, or an address that turns out to be outside is to be skipped."""
     skip = o.attributes.get("oob_mode") == "skip"
     return any(is_gather(access) or (skip and bool(access.dynamic)) for access in map(o.access, names))
 
@@ -219,7 +219,7 @@ def _copy_by_index(o: Operands, update: str | None, axes: tuple[int, ...] | None
 
 
 def _check_distinct(o: Operands, target: Access, flat: np.ndarray) -> None:
-    """Updates of one element by several rows have no documented order."""
+    """Refuse several rows that update one element: their order is not documented."""
     if is_gather(target) and len(np.unique(flat)) < len(flat):
         o.refuse("the indices of dst repeat; the order of the updates is undefined")
 
@@ -242,7 +242,7 @@ def _queue(
     engine: Any,
     attributes: dict[str, Any],
 ) -> Any:
-    """The engine whose queue issues the transfer: SP unless the kernel says otherwise, GpSimd for software DGE.
+    """Return the engine whose queue issues the transfer: SP unless the kernel says otherwise, GpSimd for software DGE.
 
     An engine that the kernel names is an attribute too: without it, the choice was ours.
     """

@@ -45,7 +45,7 @@ _INT32 = frozenset({"int32", "uint32"})
 
 
 def _copy_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
-    """A copy that changes the dtype is a CAST."""
+    """Return what a copy costs; one that changes the dtype is a CAST."""
     same = instruction.writes["dst"].dtype == instruction.reads["src"].dtype
     return _COPY(instruction, program, chip, opcodes[:1] if same else opcodes[1:])
 
@@ -85,7 +85,7 @@ def _tensor_copy(o: Operands) -> None:
 def tensor_copy(
     dst: NkiTensor, src: NkiTensor, engine: Any = _UNKNOWN, name: str | None = None, dtype: Any = None
 ) -> NkiInstruction:
-    """`dst` = `src` between SBUF and PSUM. `dtype` (dialect 0.2) says what dst's dtype says."""
+    """Compute `dst` = `src` between SBUF and PSUM. `dtype` (dialect 0.2) says what dst's dtype says."""
     check.on_chip("tensor_copy", dst=dst, src=src)
     check.same_tile("tensor_copy", "src", src, dst)
     chosen = check.chosen_engine("tensor_copy", engine, _ALL, "vector")
@@ -113,7 +113,7 @@ def tensor_tensor(
     engine: Any = _UNKNOWN,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = `data1` op `data2`. All-int32 operands in SBUF and `power` run on GpSimd unless the kernel says else."""
+    """Compute `dst` = `data1` op `data2`. All-int32 operands in SBUF and `power` run on GpSimd unless the kernel says else."""
     check.on_chip("tensor_tensor", dst=dst, data1=data1, data2=data2)
     word = operator_name("tensor_tensor", "op", op, BINARY)
     check.same_tile("tensor_tensor", "data1", data1, dst)
@@ -135,7 +135,7 @@ def tensor_tensor(
 
 
 def _tensor_scalar(o: Operands) -> None:
-    """(data op0 operand0) op1 operand1, each operand a scalar or one value a partition."""
+    """Compute (data op0 operand0) op1 operand1; each operand is a scalar or one value for each partition."""
     operators = [op for op in (o.attributes.get("op0"), o.attributes.get("op1")) if op]
     words = any(alu.is_bitwise(op) for op in operators)
     if words:
@@ -159,7 +159,7 @@ def tensor_scalar(
     engine: Any = _UNKNOWN,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = (`data` op0 operand0) op1 operand1; operands are numbers or one element for each partition."""
+    """Compute `dst` = (`data` op0 operand0) op1 operand1; operands are numbers or one element for each partition."""
     check.on_chip("tensor_scalar", dst=dst, data=data)
     check.same_tile("tensor_scalar", "data", data, dst)
     attributes: dict[str, Any] = {}
@@ -178,7 +178,7 @@ def tensor_scalar(
 
 
 def _scalar_tensor_tensor(o: Operands) -> None:
-    """(data op0 operand0) op1 operand1, operand1 a tensor."""
+    """Compute (data op0 operand0) op1 operand1, where operand1 is a tensor."""
     values = scalar_operator(o, o.float32("data"), "op0", "operand0", "reverse0")
     operand = o.float32("operand1").reshape(values.shape)
     function = alu.binary(o.attributes["op1"])
@@ -198,7 +198,7 @@ def scalar_tensor_tensor(
     name: str | None = None,
     engine: Any = None,
 ) -> NkiInstruction:
-    """`dst` = (`data` op0 operand0) op1 `operand1`; operand0 as in tensor_scalar, operand1 a tile."""
+    """Compute `dst` = (`data` op0 operand0) op1 `operand1`; operand0 as in tensor_scalar, operand1 a tile."""
     check.on_chip("scalar_tensor_tensor", dst=dst, data=data, operand1=operand1)
     check.same_tile("scalar_tensor_tensor", "data", data, dst)
     check.same_tile("scalar_tensor_tensor", "operand1", operand1, dst)
@@ -219,7 +219,7 @@ def _reciprocal(o: Operands) -> None:
 
 @operation(execute=_reciprocal, cost=engine_work(), opcode="RECIPROCAL")
 def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None, engine: Any = None) -> NkiInstruction:
-    """`dst` = 1 / `data`."""
+    """Compute `dst` = 1 / `data`."""
     check.on_chip("reciprocal", dst=dst, data=data)
     check.same_tile("reciprocal", "data", data, dst)
     chosen = check.chosen_engine("reciprocal", engine, ("vector", "gpsimd", "scalar"), "vector")
@@ -242,7 +242,7 @@ def fill(o: Operands, name: str, value: float) -> None:
 def scalar_operator(
     o: Operands, values: np.ndarray, op: str, operand: str, reverse: str, words: bool = False
 ) -> np.ndarray:
-    """One operator with a scalar or one value a partition, given the names of its attributes; `words`: on integers."""
+    """Apply one operator with a scalar or one value a partition, given the names of its attributes; `words`: on integers."""
     name = o.attributes.get(op)
     if not name or name == "bypass":
         return values
@@ -254,7 +254,7 @@ def scalar_operator(
 
 
 def _integer_operand(o: Operands, name: str, values: np.ndarray) -> np.ndarray:
-    """A scalar or one value a partition, in the integer type of the data."""
+    """Return a scalar, or one value for each partition, in the integer type of the data."""
     if name in o.instruction.reads:
         vector = o.raw(name)
         if vector.dtype.kind not in "iu":
@@ -267,7 +267,7 @@ def _integer_operand(o: Operands, name: str, values: np.ndarray) -> np.ndarray:
 
 
 def _keeps_words(o: Operands, operators: list[str]) -> bool:
-    """Whether arithmetic stays in 32-bit integers: data, result and operands all are integers (address arithmetic)."""
+    """Return whether arithmetic stays in 32-bit integers: data, result and operands all are integers (address arithmetic)."""
     if not _all_words(o, "data", "dst") or any(alu.is_unary(op) for op in operators):
         return False
     for operand in ("operand0", "operand1"):
@@ -284,7 +284,7 @@ def _all_words(o: Operands, *names: str) -> bool:
 
 
 def check_integers(o: Operands, *names: str) -> None:
-    """Raises ExecutionError for an operand that is not an integer, as bit operators need."""
+    """Raise ExecutionError for an operand that is not an integer, as bit operators need."""
     for name in names:
         if o.dtype(name) not in INTEGERS:
             o.refuse(f"bit operators need integers, {name} is {o.dtype(name)}")

@@ -59,7 +59,7 @@ def _matmul_cost(instruction: Instruction, program: Program, chip: Chip, opcodes
 
 
 def _mode(instruction: Instruction, chip: Chip) -> str:
-    """What the PE does. NeuronCore-v2 has no transpose mode: a transpose is a product with an identity there (AWS docs, nki.isa.nc_matmul)."""
+    """Return what the PE does. NeuronCore-v2 has no transpose mode: a transpose is a product with an identity there (AWS docs, nki.isa.nc_matmul)."""
     given = instruction.attributes
     if given.get("is_transpose") and chip.generation >= _TRANSPOSE_MODE_SINCE:
         return TRANSPOSE
@@ -73,7 +73,7 @@ def _mode(instruction: Instruction, chip: Chip) -> str:
 
 
 def _transpose_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
-    """On the PE, the data is loaded as weights and an identity moves through it."""
+    """Return what a transpose costs. On the PE, the data is loaded as weights and an identity moves through it."""
     if instruction.engine != "tensor":
         return _VECTOR_TRANSPOSE(instruction, program, chip, opcodes[2:])
     data = instruction.reads["data"]
@@ -88,7 +88,7 @@ _VECTOR_TRANSPOSE = engine_work()
 
 
 def _nc_matmul(o: Operands) -> None:
-    """dst = stationary.T @ moving, the contraction along the partitions (and the first free dimension in double_row)."""
+    """Compute dst = stationary.T @ moving, the contraction along the partitions (and the first free dimension in double_row)."""
     if o.attributes.get("is_transpose"):
         return _transpose_by_identity(o)
     stationary, moving = _matrix(o, "stationary"), _matrix(o, "moving")
@@ -133,7 +133,7 @@ def nc_matmul(
     perf_mode: Any = _NO_PERF,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` [M, N] in PSUM = `stationary` [K, M].T @ `moving` [K, N], both in SBUF; K, M <= 128, N <= 512."""
+    """Compute `dst` [M, N] in PSUM = `stationary` [K, M].T @ `moving` [K, N], both in SBUF; K, M <= 128, N <= 512."""
     attributes: dict[str, Any] = {}
     if perf_mode is not _NO_PERF and perf_mode is not None:
         mode = word(matmul_perf_mode, perf_mode)
@@ -183,7 +183,7 @@ def nc_matmul(
 
 
 def _nc_transpose(o: Operands) -> None:
-    """dst = data.T, free dimensions flattened into one; bit-exact on both engines."""
+    """Transpose data into dst, with free dimensions flattened into one; both engines are bit-exact."""
     data = o.raw("data")
     _move(o, data.reshape(data.shape[0], -1).T, o.dtype("data"))
 
@@ -192,7 +192,7 @@ def _nc_transpose(o: Operands) -> None:
 def nc_transpose(
     dst: NkiTensor, data: NkiTensor, engine: Any = engine_enum.unknown, name: str | None = None
 ) -> NkiInstruction:
-    """`dst` [F, P] = `data` [P, F].T: on Tensor from SBUF to PSUM up to 128 x 128, on Vector up to 32 x 32."""
+    """Compute `dst` [F, P] = `data` [P, F].T: on Tensor from SBUF to PSUM up to 128 x 128, on Vector up to 32 x 32."""
     check.on_chip("nc_transpose", dst=dst, data=data)
     rows, columns = data.shape[0], check.free(data)
     default = "tensor" if dst.storage.memory == "psum" and data.storage.memory == "sbuf" else "vector"
@@ -231,7 +231,7 @@ class _Stack:
         self.moving = memory.scratch((_STACKED_ROWS, columns))
 
     def takes(self, access: Access, depth: int) -> bool:
-        """Whether a product of this contraction size into this place can join."""
+        """Return whether a product of this contraction size into this place can join."""
         return self.depth + depth <= _STACKED_ROWS and access == self.access
 
     def push(self, stationary: np.ndarray, moving: np.ndarray) -> None:
@@ -252,7 +252,7 @@ class _Stack:
 
 
 def _matrix(o: Operands, name: str) -> np.ndarray:
-    """An operand as [contraction, free], in its own dtype."""
+    """Return an operand as [contraction, free], in its own dtype."""
     operand = o.raw(name)
     mode = o.attributes.get("perf_mode") or "none"
     if mode == "none":
@@ -349,7 +349,7 @@ def _tiling(stationary: NkiTensor, position: Any, size: Any, attributes: dict[st
 
 
 def check_bank(op: str, dst: NkiTensor) -> None:
-    """A matmul writes inside one PSUM bank (2 KiB of each partition)."""
+    """Check that a matmul writes inside one PSUM bank (2 KiB of each partition)."""
     storage = dst.storage
     start, room = storage.address or 0, storage.free * storage.itemsize
     if start % PSUM_BANK_BYTES + room <= PSUM_BANK_BYTES and (not start or dst._access is not True):

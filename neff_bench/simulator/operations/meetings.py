@@ -25,7 +25,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
 def _sendrecv(cores: Sequence[Operands]) -> None:
-    """Each core's dst receives the src of the core that `recv_from_rank` names."""
+    """Give each core's dst the src of the core that `recv_from_rank` names."""
     received = []
     for core, o in enumerate(cores):
         rank = o.attributes.get("recv_from_rank", 1 - core)
@@ -40,7 +40,7 @@ def _sendrecv(cores: Sequence[Operands]) -> None:
 
 
 def _core_barrier(cores: Sequence[Operands]) -> None:
-    """To have met is all."""
+    """Do nothing: that the cores have met is all."""
 
 
 def _sendrecv_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:

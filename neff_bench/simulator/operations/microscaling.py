@@ -70,7 +70,7 @@ def _quantize_mx(o: Operands) -> None:
 
 @operation(execute=_quantize_mx, cost=engine_work(), opcode="QUANTIZE_MX")
 def quantize_mx(dst: NkiTensor, src: NkiTensor, dst_scale: NkiTensor, name: str | None = None) -> NkiInstruction:
-    """`dst` [P, F / 4] and `dst_scale`: the blocks of `src` [P, F], bfloat16 or float16, as MXFP8. All in SBUF; P: 32, 64, 96 or 128."""
+    """Quantise into `dst` [P, F / 4] and `dst_scale` the blocks of `src` [P, F], bfloat16 or float16, as MXFP8. All in SBUF; P: 32, 64, 96 or 128."""
     _check_target("quantize_mx")
     _check_in_sbuf("quantize_mx", dst=dst, src=src, dst_scale=dst_scale)
     if src.dtype not in ("bfloat16", "float16"):
@@ -87,7 +87,7 @@ def quantize_mx(dst: NkiTensor, src: NkiTensor, dst_scale: NkiTensor, name: str 
 
 
 def _matmul_mx_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
-    """A cell of the PE takes four values of the contraction at once, so that it is four times as deep in the same time."""
+    """Return what a product costs: a cell of the PE takes four values of the contraction at once, so it is four times as deep in the same time."""
     stationary, moving = instruction.reads["stationary"], instruction.reads["moving"]
     row = product_row("nc_matmul_mx", chip, (stationary.dtype, moving.dtype), PRODUCT)
     return on_pe(chip, row, stationary.pattern[0][1] * VALUES, stationary.columns, moving.columns, stationary,
@@ -95,7 +95,7 @@ def _matmul_mx_cost(instruction: Instruction, program: Program, chip: Chip, opco
 
 
 def _nc_matmul_mx(o: Operands) -> None:
-    """dst = stationary.T @ moving over the partitions and the four values of an element, each times its scale. The sum is made in
+    """Compute dst = stationary.T @ moving over the partitions and the four values of an element, each times its scale. The sum is made in
     float64, where no scale overflows, and rounded once to float32.
 
     A value that is NaN is not known: with zero it gives zero, with all else NaN. Kernels of nki-library quantize memory that nothing
@@ -128,7 +128,7 @@ def nc_matmul_mx(
     accumulate: bool | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` [M, N] in PSUM, float32 or bfloat16 = `stationary` [K, M].T @ `moving` [K, N], both packed, in SBUF and with their scales;
+    """Compute `dst` [M, N] in PSUM, float32 or bfloat16 = `stationary` [K, M].T @ `moving` [K, N], both packed, in SBUF and with their scales;
     K: 32, 64, 96 or 128, M even and <= 128, N what PSUM holds."""
     _check_target("nc_matmul_mx")
     _check_in_sbuf("nc_matmul_mx", stationary=stationary, moving=moving, stationary_scale=stationary_scale, moving_scale=moving_scale)  # fmt: skip
@@ -154,12 +154,12 @@ def nc_matmul_mx(
 
 
 def _given(operands: dict[str, Access], key: str) -> list[str]:
-    """The operands of a scale that an instruction has, by quadrant."""
+    """Return the operands of a scale that an instruction has, by quadrant."""
     return [name for name in _NAMES[key] if name in operands]
 
 
 def _values(o: Operands, key: str) -> np.ndarray:
-    """An operand of a product times its scales, float64 [4 partitions, elements]."""
+    """Return an operand of a product times its scales, float64 [4 partitions, elements]."""
     data = o.raw(key)
     values = unpacked(data.reshape(data.shape[0], -1)).astype(np.float64)
     names = _given(o.instruction.reads, f"{key}_scale")
@@ -187,7 +187,7 @@ def _check_partitions(op: str, key: str, value: NkiTensor) -> None:
 
 
 def _scales(op: str, key: str, scale: NkiTensor, data: NkiTensor) -> dict[str, Access]:
-    """The scales of each quadrant of `data`: four partitions from the first of `scale` on, and again every 32 partitions."""
+    """Return the scales of each quadrant of `data`: four partitions from the first of `scale` on, and again every 32 partitions."""
     quadrants, columns = data.shape[0] // QUADRANT, check.free(data)
     least = (quadrants - 1) * QUADRANT + SCALES
     if scale.dtype not in _SCALE_DTYPES:

@@ -22,7 +22,7 @@ _PARTITIONS_OF_A_GPSIMD_CORE = 16
 
 
 def _nc_stream_shuffle(o: Operands) -> None:
-    """In each quadrant of 32 partitions, partition i of dst is partition shuffle_mask[i] of src; 255 keeps dst's own."""
+    """Shuffle partitions: in each quadrant of 32, partition i of dst is partition shuffle_mask[i] of src; 255 keeps dst's own."""
     source = o.raw("src")
     source = source.reshape(source.shape[0], -1)
     target = o.memory.read(o.access("dst"))
@@ -69,7 +69,7 @@ def _nc_n_gather(o: Operands) -> None:
 
 @operation(execute=_nc_n_gather, cost=engine_work(), opcode="GATHER")
 def nc_n_gather(dst: NkiTensor, data: NkiTensor, indices: NkiTensor, name: str | None = None) -> NkiInstruction:
-    """`dst`[p, i] = `data`[p, indices[p, i]] with free dimensions flattened; on GpSimd in SBUF."""
+    """Compute `dst`[p, i] = `data`[p, indices[p, i]] with free dimensions flattened; on GpSimd in SBUF."""
     check.on_chip("nc_n_gather", dst=dst, data=data, indices=indices)
     check.no_psum_on_gpsimd("nc_n_gather", "gpsimd", dst, data, indices)
     check.same_tile("nc_n_gather", "indices", indices, dst)
@@ -79,7 +79,7 @@ def nc_n_gather(dst: NkiTensor, data: NkiTensor, indices: NkiTensor, name: str |
 
 
 def _local_gather(o: Operands) -> None:
-    """Each GpSimd core gathers from its 16 partitions with the indices of those partitions, column by column."""
+    """Gather on each GpSimd core from its 16 partitions with the indices of those partitions, column by column."""
     data = o.raw("src_buffer")
     data = data.reshape(data.shape[0], -1)
     index = o.raw("index")
@@ -106,7 +106,7 @@ def local_gather(
     num_valid_indices: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """Each group of 16 partitions gathers from `src_buffer` at the positions in its part of `index`; on GpSimd."""
+    """Gather, in each group of 16 partitions, from `src_buffer` at the positions in its part of `index`; on GpSimd."""
     check.on_chip("local_gather", dst=dst, src_buffer=src_buffer, index=index)
     check.no_psum_on_gpsimd("local_gather", "gpsimd", dst, src_buffer, index)
     if index.shape[0] != src_buffer.shape[0] or index.shape[0] % 16 or index.dtype != "uint16":

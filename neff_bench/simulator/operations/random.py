@@ -22,7 +22,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 
 def _generator(o: Operands) -> np.random.Generator:
-    """The generator of the engine that runs the instruction."""
+    """Return the generator of the engine that runs the instruction."""
     key = f"{o.engine} generator"
     if key not in o.registers.random:
         seed = o.registers.random.get(o.engine, np.zeros(1, np.uint32))
@@ -45,7 +45,7 @@ def _rng(o: Operands) -> None:
 
 @operation(execute=_rng, cost=engine_work(), opcode="RNG")
 def rng(dst: NkiTensor, engine: Any = engine_enum.vector, name: str | None = None) -> NkiInstruction:
-    """`dst` = random bits, an integer tile."""
+    """Compute `dst` = random bits, an integer tile."""
     check.on_chip("rng", dst=dst)
     if dst.dtype not in INTEGERS:
         raise invalid(f"rng: dst must be an integer tile: {dst!r}")
@@ -63,7 +63,7 @@ def _rand2(o: Operands) -> None:
 
 @operation(execute=_rand2, cost=engine_work(), opcode="RNG")
 def rand2(dst: NkiTensor, min: Any, max: Any, name: str | None = None) -> NkiInstruction:
-    """`dst` = uniform random numbers in [min, max]; on Vector of NeuronCore-v4."""
+    """Compute `dst` = uniform random numbers in [min, max]; on Vector of NeuronCore-v4."""
     if chip_for(recorder().target).generation < 4:
         raise invalid(f"rand2: only on {names_from(generation=4)}, not on {recorder().target}")
     check.on_chip("rand2", dst=dst)
@@ -84,7 +84,7 @@ def _dropout(o: Operands) -> None:
 
 @operation(execute=_dropout, cost=engine_work(), opcode="RNG")
 def dropout(dst: NkiTensor, data: NkiTensor, prob: Any, name: str | None = None) -> NkiInstruction:
-    """`dst` = `data` with elements replaced by zero with probability `prob`; on Vector."""
+    """Compute `dst` = `data` with elements replaced by zero with probability `prob`; on Vector."""
     check.on_chip("dropout", dst=dst, data=data)
     check.same_tile("dropout", "data", data, dst)
     if dst.dtype != data.dtype:
@@ -121,7 +121,7 @@ def rand_set_state(src_seeds: NkiTensor, engine: Any = engine_enum.gpsimd, name:
 
 
 def _rand_get_state(o: Operands) -> None:
-    """The state that was set. After numbers were drawn, the device's state is not known."""
+    """Write the state that was set. After numbers were drawn, the device's state is not known."""
     state = o.registers.random.get(o.engine)
     if state is None:
         o.refuse(f"the {o.engine} generator was never seeded")

@@ -49,7 +49,7 @@ def tensor_reduce(
     keepdims: bool = False,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = reduction of `data` over its last free dimensions; `axis` is recorded as the list of them."""
+    """Compute `dst` = reduction of `data` over its last free dimensions; `axis` is recorded as the list of them."""
     check.on_chip("tensor_reduce", dst=dst, data=data)
     word_op = operator_name("tensor_reduce", "op", op, REDUCTIONS)
     axes = _axes(dst, data, axis)
@@ -69,7 +69,7 @@ def _tensor_partition_reduce(o: Operands) -> None:
 
 @operation(execute=_tensor_partition_reduce, cost=engine_work(), opcode="TENSOR_PARTITION_REDUCE")
 def tensor_partition_reduce(dst: NkiTensor, op: Any, data: NkiTensor, name: str | None = None) -> NkiInstruction:
-    """`dst` [1, F] = reduction of `data` [P, F] across partitions, on GpSimd."""
+    """Compute `dst` [1, F] = reduction of `data` [P, F] across partitions, on GpSimd."""
     check.on_chip("tensor_partition_reduce", dst=dst, data=data)
     check.no_psum_on_gpsimd("tensor_partition_reduce", "gpsimd", dst, data)
     if dst.shape[0] != 1 or check.free(dst) != check.free(data):
@@ -79,7 +79,7 @@ def tensor_partition_reduce(dst: NkiTensor, op: Any, data: NkiTensor, name: str 
 
 
 def _tensor_scalar_reduce(o: Operands) -> None:
-    """data op0 operand0, and a reduction of the results over the free dimensions."""
+    """Compute data op0 operand0, and reduce the results over the free dimensions."""
     result = scalar_operator(o, o.float32("data"), "op0", "operand0", "reverse0")
     accumulate(o, result, o.attributes.get("reduce_cmd", "reset_reduce"), "vector", start="reduce_init")
     o.write("dst", result)
@@ -99,7 +99,7 @@ def tensor_scalar_reduce(
     reduce_res_negate: bool = False,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = `data` op0 operand0, `reduce_res` = its reduction over the free dimensions."""
+    """Compute `dst` = `data` op0 operand0, `reduce_res` = its reduction over the free dimensions."""
     check.on_chip("tensor_scalar_reduce", dst=dst, data=data)
     check.same_tile("tensor_scalar_reduce", "data", data, dst)
     reads, writes = {"data": access(data)}, {"dst": access(dst)}
@@ -129,7 +129,7 @@ def _bn_stats(o: Operands) -> None:
 
 @operation(execute=_bn_stats, cost=engine_work(), opcode="BN_STATS")
 def bn_stats(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> NkiInstruction:
-    """`dst` [P, 6]: count, mean, variance * count of the even and of the odd elements; at most 512 of them."""
+    """Write to `dst` [P, 6] count, mean, variance * count of the even and of the odd elements; at most 512 of them."""
     check.on_chip("bn_stats", dst=dst, data=data)
     if dst.shape[0] != data.shape[0] or check.free(dst) != 6:
         raise invalid(f"bn_stats: dst must be [{data.shape[0]}, 6]: {dst!r}")
@@ -152,7 +152,7 @@ def _bn_aggr(o: Operands) -> None:
 
 @operation(execute=_bn_aggr, cost=engine_work(), opcode="BN_AGGR")
 def bn_aggr(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> NkiInstruction:
-    """`dst` [P, 2]: mean and variance of the tuples (count, mean, variance * count) in `data`."""
+    """Write to `dst` [P, 2] mean and variance of the tuples (count, mean, variance * count) in `data`."""
     check.on_chip("bn_aggr", dst=dst, data=data)
     if dst.shape[0] != data.shape[0] or check.free(dst) != 2 or check.free(data) % 3:
         raise invalid(f"bn_aggr: dst must be [{data.shape[0]}, 2] and data a multiple of three: {dst!r}, {data!r}")
@@ -160,7 +160,7 @@ def bn_aggr(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> NkiInst
 
 
 def _reduced_axes(o: Operands, values: np.ndarray) -> tuple[int, ...]:
-    """The trailing free dimensions that `axis` names."""
+    """Return the trailing free dimensions that `axis` names."""
     given = o.attributes["axis"]
     axes = tuple(sorted(axis % values.ndim for axis in ([given] if isinstance(given, int) else given)))
     if not axes or axes[0] == 0 or axes != tuple(range(axes[0], values.ndim)):
@@ -169,7 +169,7 @@ def _reduced_axes(o: Operands, values: np.ndarray) -> tuple[int, ...]:
 
 
 def _axes(dst: NkiTensor, data: NkiTensor, axis: Any) -> list[int]:
-    """The reduced dimensions, last ones first given.
+    """Return the reduced dimensions, the last ones first.
 
     Dialects before 0.3 count `axis` from the inside: 1 on a 3-d tile is its last dimension, 2 are its last two.
     Which one is meant shows in the size of `dst`.

@@ -22,7 +22,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 @function
 def register_alloc(x: Any = None) -> VirtualRegister:
-    """A register, kept in the program as an SBUF buffer [1, 1] int32 named "register". `x`: what it holds, a number or one element of a
+    """Make a register, kept in the program as an SBUF buffer [1, 1] int32 named "register". `x`: what it holds, a number or one element of a
     tensor.
     """
     now = recorder()
@@ -44,7 +44,7 @@ def _register_move(o: Operands) -> None:
 
 @operation(execute=_register_move, cost=engine_work(), opcode="REGISTER_MOVE")
 def register_move(dst: VirtualRegister, src: Any) -> NkiInstruction:
-    """`dst` = `src`, a register or a constant (attribute `src`)."""
+    """Compute `dst` = `src`, a register or a constant (attribute `src`)."""
     target = {"dst": access(_register("register_move", "dst", dst).cell)}
     if isinstance(src, VirtualRegister):
         return emit("register_move", "sync", target, {"src": access(src.cell)}, {})
@@ -57,7 +57,7 @@ def _register_copy(o: Operands) -> None:
 
 @operation(execute=_register_copy, cost=engine_work(), opcode="TENSOR_LOAD")
 def register_load(dst: VirtualRegister, src: NkiTensor) -> NkiInstruction:
-    """`dst` = the one element of `src`."""
+    """Compute `dst` = the one element of `src`."""
     target = {"dst": access(_register("register_load", "dst", dst).cell)}
     if check.tensor("register_load", "src", src).size != 1:
         raise invalid(f"register_load: src must hold one element: {src!r}")
@@ -66,7 +66,7 @@ def register_load(dst: VirtualRegister, src: NkiTensor) -> NkiInstruction:
 
 @operation(execute=_register_copy, cost=engine_work(), opcode="TENSOR_STORE")
 def register_store(dst: NkiTensor, src: VirtualRegister) -> NkiInstruction:
-    """The one element of `dst` = `src`."""
+    """Write `src` into the one element of `dst`."""
     if check.tensor("register_store", "dst", dst).size != 1:
         raise invalid(f"register_store: dst must hold one element: {dst!r}")
     cell = (register_alloc(src) if number_of(src) is not None else _register("register_store", "src", src)).cell
@@ -74,7 +74,7 @@ def register_store(dst: NkiTensor, src: VirtualRegister) -> NkiInstruction:
 
 
 def _compare_branch(o: Operands) -> None:
-    """A recorded loop has the trips of the data that it was recorded with: other data need another program."""
+    """Check the trips of a recorded loop: they are those of the data that it was recorded with, and other data need another program."""
     value, wanted = int(o.raw("src").reshape(-1)[0]), o.attributes["value"]
     if value != wanted:
         o.refuse(f"the program was recorded for data that make this register {wanted}; these make it {value}")
@@ -82,7 +82,7 @@ def _compare_branch(o: Operands) -> None:
 
 @operation(execute=_compare_branch, cost=engine_work(), opcode="COMPARE_BRANCH", offered=False)
 def compare_branch(src: VirtualRegister, value: int) -> NkiInstruction:
-    """A loop or a branch that the value of `src` decides; `value` is what it is for the data of the recording."""
+    """Record a loop or a branch that the value of `src` decides; `value` is what it is for the data of the recording."""
     return emit("compare_branch", "sync", {}, {"src": access(src.cell)}, {"value": value})
 
 

@@ -55,7 +55,7 @@ def tensor_tensor_scan(
     reverse1: bool = False,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst`[i] = op1(op0(`data0`[i], `dst`[i - 1]), `data1`[i]), starting from `initial`."""
+    """Compute `dst`[i] = op1(op0(`data0`[i], `dst`[i - 1]), `data1`[i]), starting from `initial`."""
     check.on_chip("tensor_tensor_scan", dst=dst, data0=data0, data1=data1)
     check.same_tile("tensor_tensor_scan", "data0", data0, dst)
     check.same_tile("tensor_tensor_scan", "data1", data1, dst)
@@ -73,7 +73,7 @@ def tensor_tensor_scan(
 
 
 def _tensor_scalar_cumulative(o: Operands) -> None:
-    """register = (src[i] op0 imm0) op1 register, every register value stored."""
+    """Compute register = (src[i] op0 imm0) op1 register, and store every value of the register."""
     values = scalar_operator(o, o.rows("src"), "op0", "imm0", "reverse0")
     op = o.attributes["op1"]
     command = o.attributes.get("reduce_cmd", "reset_reduce")
@@ -104,7 +104,7 @@ def tensor_scalar_cumulative(
     reduce_cmd: Any = _RESET_REDUCE,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst`[i] = op1(op0(`src`[i], imm0), `dst`[i - 1]) along the free dimensions."""
+    """Compute `dst`[i] = op1(op0(`src`[i], imm0), `dst`[i - 1]) along the free dimensions."""
     check.on_chip("tensor_scalar_cumulative", dst=dst, src=src)
     check.same_tile("tensor_scalar_cumulative", "src", src, dst)
     reads = {"src": access(src)}

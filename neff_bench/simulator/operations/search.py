@@ -30,7 +30,7 @@ def _max8(o: Operands) -> None:
 
 @operation(execute=_max8, cost=engine_work(), opcode="MAX8")
 def max8(dst: NkiTensor, src: NkiTensor, name: str | None = None) -> NkiInstruction:
-    """`dst` [P, 8]: the eight largest of each partition, descending; 8 to 16,384 elements."""
+    """Write to `dst` [P, 8] the eight largest of each partition, descending; 8 to 16,384 elements."""
     check.on_chip("max8", dst=dst, src=src)
     check.eight("max8", "dst", dst, src)
     if not 8 <= check.free(src) <= 16384:
@@ -39,14 +39,14 @@ def max8(dst: NkiTensor, src: NkiTensor, name: str | None = None) -> NkiInstruct
 
 
 def _nc_find_index8(o: Operands) -> None:
-    """The position of each value; equal values get successive positions; all ones where there is none."""
+    """Find the position of each value; equal values get successive positions, and a value that is not there gets all ones."""
     positions = _match(o, range(_FOUND_BY_ONE_INSTRUCTION))
     o.write("dst", positions)
 
 
 @operation(execute=_nc_find_index8, cost=engine_work(), opcode="FIND_INDEX8")
 def nc_find_index8(dst: NkiTensor, data: NkiTensor, vals: NkiTensor, name: str | None = None) -> NkiInstruction:
-    """`dst` [P, 8]: where each of the eight `vals` stands first in `data`."""
+    """Write to `dst` [P, 8] where each of the eight `vals` stands first in `data`."""
     check.on_chip("nc_find_index8", dst=dst, data=data, vals=vals)
     check.eight("nc_find_index8", "dst", dst, data)
     check.eight("nc_find_index8", "vals", vals, data)
@@ -56,7 +56,7 @@ def nc_find_index8(dst: NkiTensor, data: NkiTensor, vals: NkiTensor, name: str |
 
 
 def _nc_match_replace8(o: Operands) -> None:
-    """data with one occurrence of each value replaced by `imm`; of equal values, the last takes the first occurrence."""
+    """Replace one occurrence of each value in data by `imm`; of equal values, the last takes the first occurrence."""
     positions = _match(o, reversed(range(_FOUND_BY_ONE_INSTRUCTION)))
     result = o.rows("data").copy()
     rows, columns = np.nonzero(positions >= 0)
@@ -75,7 +75,7 @@ def nc_match_replace8(
     dst_idx: NkiTensor | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = `data` with the first occurrence of each of the eight `vals` replaced by `imm`."""
+    """Compute `dst` = `data` with the first occurrence of each of the eight `vals` replaced by `imm`."""
     check.on_chip("nc_match_replace8", dst=dst, data=data, vals=vals)
     check.same_tile("nc_match_replace8", "data", data, dst)
     check.eight("nc_match_replace8", "vals", vals, data)
@@ -119,7 +119,7 @@ def nonzero_with_count(
 
 @operation(execute=None, cost=engine_work(), opcode="CUSTOM_OP")
 def topk(val_dst: NkiTensor, idx_dst: NkiTensor, src: NkiTensor, n: int, name: str | None = None) -> NkiInstruction:
-    """The K largest of the first `n` elements of each 16-partition snake, ascending, and their positions; on GpSimd."""
+    """Find the K largest of the first `n` elements of each 16-partition snake, ascending, and their positions; on GpSimd."""
     check.on_chip("topk", val_dst=val_dst, idx_dst=idx_dst, src=src)
     check.no_psum_on_gpsimd("topk", "gpsimd", val_dst, idx_dst, src)
     check.same_tile("topk", "idx_dst", idx_dst, val_dst)

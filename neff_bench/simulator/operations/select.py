@@ -43,7 +43,7 @@ def _iota(o: Operands) -> None:
 def iota(
     dst: NkiTensor, pattern: Any, offset: int = 0, channel_multiplier: int = 0, name: str | None = None
 ) -> NkiInstruction:
-    """`dst`[p, ...] = offset + p * channel_multiplier + pattern's affine value, on GpSimd in SBUF."""
+    """Compute `dst`[p, ...] = offset + p * channel_multiplier + pattern's affine value, on GpSimd in SBUF."""
     check.on_chip("iota", dst=dst)
     check.no_psum_on_gpsimd("iota", "gpsimd", dst)
     attributes = {
@@ -75,7 +75,7 @@ def affine_select(
     offset: int = 0,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = `on_true_tile` where cmp_op(affine value, 0), else `on_false_value`; on GpSimd in SBUF."""
+    """Compute `dst` = `on_true_tile` where cmp_op(affine value, 0), else `on_false_value`; on GpSimd in SBUF."""
     check.on_chip("affine_select", dst=dst, on_true_tile=on_true_tile)
     check.no_psum_on_gpsimd("affine_select", "gpsimd", dst, on_true_tile)
     check.same_tile("affine_select", "on_true_tile", on_true_tile, dst)
@@ -119,7 +119,7 @@ def range_select(
     on_false_value: float = _FP32_MIN,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = `on_true_tile` where both comparisons of the position with the bounds hold, else FP32_MIN."""
+    """Compute `dst` = `on_true_tile` where both comparisons of the position with the bounds hold, else FP32_MIN."""
     check.on_chip("range_select", dst=dst, on_true_tile=on_true_tile)
     check.same_tile("range_select", "on_true_tile", on_true_tile, dst)
     if on_true_tile.dtype not in FLOATS:
@@ -164,7 +164,7 @@ def select_reduce(
     reverse_pred: bool = False,
     name: str | None = None,
 ) -> NkiInstruction:
-    """`dst` = `on_true` where `predicate`, else `on_false` (a number or one element for each partition)."""
+    """Compute `dst` = `on_true` where `predicate`, else `on_false` (a number or one element for each partition)."""
     check.on_chip("select_reduce", dst=dst, predicate=predicate, on_true=on_true)
     check.same_tile("select_reduce", "on_true", on_true, dst)
     check.same_tile("select_reduce", "predicate", predicate, dst)
@@ -186,7 +186,7 @@ def select_reduce(
 
 
 def _tensor_copy_predicated(o: Operands) -> None:
-    """src where the predicate is true; dst is unchanged elsewhere."""
+    """Copy src where the predicate is true; dst is unchanged elsewhere."""
     current = o.memory.read(o.access("dst"))
     chosen = _predicate(o).reshape(current.shape)
     if "src" in o.instruction.reads and o.dtype("src") == o.dtype("dst"):
@@ -202,7 +202,7 @@ def _tensor_copy_predicated(o: Operands) -> None:
 def tensor_copy_predicated(
     dst: NkiTensor, src: Any, predicate: NkiTensor, reverse_pred: bool = False, name: str | None = None
 ) -> NkiInstruction:
-    """`dst` = `src` (a tile or a number) where `predicate`; elsewhere `dst` keeps its value."""
+    """Compute `dst` = `src` (a tile or a number) where `predicate`; elsewhere `dst` keeps its value."""
     check.on_chip("tensor_copy_predicated", dst=dst, predicate=predicate)
     check.same_tile("tensor_copy_predicated", "predicate", predicate, dst)
     if predicate.dtype not in _INTEGER_PREDICATES:
@@ -221,7 +221,7 @@ def tensor_copy_predicated(
 
 
 def _sequence_bounds(o: Operands) -> None:
-    """For each element the start and the end of its run of equal ids; n and -1 for padding (id 0)."""
+    """Return for each element the start and the end of its run of equal ids; n and -1 for padding (id 0)."""
     ids = o.rows("segment_ids")[0]
     n = len(ids)
     edges = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1], [True]]))
@@ -233,7 +233,7 @@ def _sequence_bounds(o: Operands) -> None:
 
 @operation(execute=_sequence_bounds, cost=engine_work(), opcode="CUSTOM_OP")
 def sequence_bounds(dst: NkiTensor, segment_ids: NkiTensor, name: str | None = None) -> NkiInstruction:
-    """`dst` [1, 2, N]: start and end of the segment that each of the N elements belongs to; on GpSimd."""
+    """Write to `dst` [1, 2, N] the start and end of the segment that each of the N elements belongs to; on GpSimd."""
     check.on_chip("sequence_bounds", dst=dst, segment_ids=segment_ids)
     if segment_ids.shape[0] != 1 or dst.shape[0] != 1 or check.free(dst) != 2 * check.free(segment_ids):
         raise invalid(f"sequence_bounds: dst must be [1, 2, {check.free(segment_ids)}]: {dst!r}")
@@ -246,7 +246,7 @@ def _predicate(o: Operands) -> np.ndarray:
 
 
 def _affine(o: Operands, rows: int) -> np.ndarray:
-    """offset + partition * channel_multiplier + the pattern's steps: (rows, elements), int64."""
+    """Return offset + partition * channel_multiplier + the pattern's steps: (rows, elements), int64."""
     values = np.full((), o.attributes.get("offset", 0), np.int64)
     for step, size in o.attributes["pattern"]:
         values = values[..., None] + step * np.arange(size, dtype=np.int64)

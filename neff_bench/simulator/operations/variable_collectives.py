@@ -41,7 +41,7 @@ def _gather(peers: Sequence[Operands]) -> None:
 
 
 def _to_all(peers: Sequence[Operands]) -> None:
-    """Each rank gets the elements of its own column."""
+    """Give each rank the elements of its own column."""
     _exchange(peers, column=lambda place: place)
 
 
@@ -89,7 +89,7 @@ def all_gather_v(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """The dst of every rank = the chunks of all ranks, each at the beginning of its rank's part of dst."""
+    """Gather the chunks of all ranks into the dst of every rank, each at the beginning of its rank's part of dst."""
     op, groups = "all_gather_v", ranks_of("all_gather_v", replica_group)
     if has_rdispls:
         raise invalid(f"{op}: has_rdispls=True is not supported by NKI 0.6 and 0.7")
@@ -111,7 +111,7 @@ def all_to_all_v(
     priority: int | None = None,
     name: str | None = None,
 ) -> NkiInstruction:
-    """The dst of rank r = the chunks that all ranks have for r, each at the beginning of its rank's part of dst, or where the metadata
+    """Gather into the dst of rank r the chunks that all ranks have for r, each at the beginning of its rank's part of dst, or where the metadata
     say (`has_rdispls`)."""
     op, groups = "all_to_all_v", ranks_of("all_to_all_v", replica_group)
     chip, lnc = CHIPS[recorder().target], recorder().lnc
@@ -160,7 +160,7 @@ def _record(
 
 
 def _received_row(op: str, table: NkiTensor, ranks: int, rows: int) -> NkiTensor:
-    """The row that the collective fills in, after a check of the whole tensor."""
+    """Return the row that the collective fills in, after a check of the whole tensor."""
     on_chip = table.storage.memory != "hbm"
     expected = (1, rows, ranks) if on_chip else (rows, ranks)
     if table.dtype != "uint32" or table.shape != expected or table.storage.memory == "psum":

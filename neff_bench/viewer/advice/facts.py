@@ -37,7 +37,7 @@ class Advice:
 
 
 def total_us(timeline: Timeline) -> float:
-    """The time of the execution; 0 where the file does not say."""
+    """Return the time of the execution; 0 where the file does not say."""
     total = timeline.summary.get("total_time")
     return float(total) * 1e6 if isinstance(total, (int, float)) else 0.0
 

@@ -66,7 +66,7 @@ class Interface:
 
 
 class Absent(GenerateError):
-    """This generation of the interface is not installed; the text says what is missing."""
+    """A generation of the interface is not installed; the text says what is missing."""
 
 
 def choose(nki: Nki) -> tuple[str, Compile]:

@@ -64,5 +64,5 @@ def allocate(buffers: Buffers, lives: Lives, chip: Chip) -> np.ndarray:
 
 
 def open_sbuf_bytes(chip: Chip) -> int:
-    """Return the bytes of each partition for what the kernel did not place: the compiler keeps the rest (AWS docs, nki.language.tile_size)"""
+    """Return the bytes of each partition for what the kernel did not place: the compiler keeps the rest (AWS docs, nki.language.tile_size)."""
     return chip.sbuf_partition_bytes - chip.sbuf_reserved_bytes

@@ -144,7 +144,7 @@ def _code(placed: np.ndarray, kind: np.ndarray, lowered: Sequence[Lowered], step
 
 
 def _transfers(lowered: Sequence[Lowered], moved: np.ndarray) -> Transfers:
-    """`moved`: the kinds of the DMAs, in their order."""
+    """Return the DMAs of a program as columns. `moved`: the kinds of the DMAs, in their order."""
     import numpy as np
 
     moves = [one.transfer is not None for one in lowered]

@@ -21,7 +21,7 @@ PLAIN: dict[str, Callable[..., Any]] = {}
 
 @cache
 def compiled() -> ModuleType | None:
-    """The extension; None where it is not compiled, from other sources than those that lie here, or for another machine."""
+    """Return the extension; None where it is not compiled, or from other sources than those that lie here, or for another machine."""
     if usable("recorder") is None:
         return None
     try:
@@ -32,7 +32,7 @@ def compiled() -> ModuleType | None:
 
 
 def compiled_form(plain: Form) -> Form:
-    """A decorator: the function of this name in the extension, where there is one. It calls `plain` for what is not common."""
+    """Replace a function by the one of this name in the extension, where there is one. That one calls `plain` for uncommon arguments."""
     PLAIN[plain.__name__] = plain
     core = compiled()
     if core is None:

@@ -198,14 +198,14 @@ def memset(shape: Any, value: Any, dtype: Any, *, mask: Any = None, **options: A
 
 
 def tensor_scalar_cumulative(*, dst: Tile, src: Tile, mask: Any = None, **options: Any) -> None:
-    """`dst`[i] = op1(op0(`src`[i], imm0), `dst`[i - 1]) along the free dimensions."""
+    """Compute `dst`[i] = op1(op0(`src`[i], imm0), `dst`[i - 1]) along the free dimensions."""
     if mask is not None:
         raise not_modelled("tensor_scalar_cumulative with a mask")
     isa.tensor_scalar_cumulative(dst.place(), src.read(), **views_of(named_operands((), (), options)))
 
 
 def tensor_copy_predicated(*, src: Any, dst: Tile, predicate: Tile, mask: Any = None, **options: Any) -> None:
-    """`dst` = `src` where `predicate` holds."""
+    """Compute `dst` = `src` where `predicate` holds."""
     options.pop("dtype", None)
     psum.settle(dst.own())
     psum.wrote(dst.own())
@@ -222,7 +222,7 @@ def tensor_copy_predicated(*, src: Any, dst: Tile, predicate: Tile, mask: Any = 
 def select_reduce(
     *, dst: Tile, predicate: Tile, on_true: Tile, on_false: Any, mask: Any = None, **options: Any
 ) -> None:
-    """`dst` = `on_true` where `predicate` holds, else `on_false`."""
+    """Compute `dst` = `on_true` where `predicate` holds, else `on_false`."""
     if mask is not None:
         raise not_modelled("select_reduce with a mask")
     options.pop("dtype", None)

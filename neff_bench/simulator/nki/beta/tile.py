@@ -188,7 +188,7 @@ class Tile:
         return self._combine("divide", other)
 
     def _combine(self, name: str, other: Any) -> Tile:
-        """`self` = `self` op `other`, in place; where a mask made `other`, only what it let be written."""
+        """Compute `self` = `self` op `other`, in place; where a mask made `other`, only what it let be written."""
         if isinstance(other, Tile) and other.only is not None and other.shape == self.shape:
             for box in other.only:
                 self.within(box)._combine(name, other.within(box))

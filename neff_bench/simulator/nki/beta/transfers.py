@@ -15,7 +15,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def dma_copy(*, dst: Tile, src: Any, mask: Any = None, dst_rmw_op: Any = None, **options: Any) -> None:
-    """`dst` = `src` by DMA, or `dst` = `dst` op `src` with `dst_rmw_op`, which is add."""
+    """Compute `dst` = `src` by DMA, or `dst` = `dst` op `src` with `dst_rmw_op`, which is add."""
     if dst_rmw_op is not None and op_name(reduction(dst_rmw_op)) != "add":
         raise invalid(f"dma_copy: dst_rmw_op must be add, not {op_name(dst_rmw_op)}")
     given = named_operands((), (), options)
@@ -66,7 +66,7 @@ def core_barrier(data: Any, cores: Any, **options: Any) -> None:
 
 
 def atomic_rmw(dst: Tile, value: Any, op: Any, *, mask: Any = None) -> None:
-    """`dst` = `dst` op `value` in HBM, for rows that a tile of indices names."""
+    """Compute `dst` = `dst` op `value` in HBM, for rows that a tile of indices names."""
     dma_copy(dst=dst, src=value, dst_rmw_op=op, mask=mask)
 
 
