@@ -147,9 +147,7 @@ class Pipeline:
                 return with_warnings(row, best.damaged) if best.damaged else self._keep(bundle, row, *best.found)
             if best.damaged:
                 return failed_row(bundle, f"{best.damaged[0]}; run profile-neffs to profile it again")
-            return failed_row(
-                bundle, "no profile yet; run profile-neffs on the store (without --parse-only)", "unprofiled"
-            )
+            return failed_row(bundle, "no profile yet; run profile-neffs on the store", "unprofiled")
         tool = self.tools[bundle.manifest.toolchain]
         if isinstance(tool, str):
             raise ProfileError(tool)
@@ -287,7 +285,8 @@ def _no_capture(tool: Tool, best: runs.Best) -> str:
         record = best.found[1]
         if record.kind == tool.kind == "sim":  # the timing model is part of the version
             return f"captured by {record.tool} {record.tool_version}, this is {tool.name} {tool.version}: capture again without --view-only"
-    return "nothing captured yet; run profile-neffs --capture-only on a host with the device"
+    where = "" if tool.kind == "sim" else " on a host with the device"
+    return f"nothing captured yet; run profile-neffs --capture-only{where}"
 
 
 def with_warnings(row: Row, more: Sequence[str]) -> Row:

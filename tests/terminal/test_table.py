@@ -104,6 +104,17 @@ def test_columns_are_chosen_and_ordered_by_head_or_key():
         render(answer, "csv", Page(80, columns=("total_su",)))
 
 
+def test_a_key_that_the_table_has_no_column_of_becomes_one():
+    """What JSON knows of a row can be asked for in a table, too."""
+    answer = Answer(
+        [{"case": "a", "why": "b c"}, {"case": "d", "why": None}],
+        ["case", "why"],
+        [Grid([Column("case")], [["a"], ["d"]])],
+    )
+    shown = render(answer, "table", Page(80, columns=("case", "why"))).splitlines()
+    assert [line.split(maxsplit=1) for line in (shown[0], *shown[-2:])] == [["case", "why"], ["a", "b c"], ["d", "-"]]
+
+
 TEXT = st.text(st.sampled_from("ab1-.,  \u4e16"), max_size=30)
 
 

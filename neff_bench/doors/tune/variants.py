@@ -167,7 +167,7 @@ def _row(variant: Variant, sdk: str) -> Row:
     if not variant.check:
         return row
     limits = None if variant.tolerance is None else (variant.tolerance.rtol, variant.tolerance.atol)
-    verdict, findings = check_program(program, variant.reference, variant.arguments, limits)
+    verdict, findings = check_program(program, variant.reference, {**variant.arguments, **variant.varied}, limits)
     row = replace(row, check=verdict.check, max_abs_error=verdict.max_abs_error, reason=verdict.reason)
     return replace(row, findings=(*findings, *(one for one in row.findings if one.kind == "refused")))
 

@@ -88,7 +88,7 @@ def _variable(text: str) -> OfSource:
 
 
 rule("N101", "a kernel of nki uses nothing of neuronxcc.nki", "import nki; `neff-bench migrate` names what changes with it", "parser notes", "DF", source(_mixed), since="2.30", says="beta-1 API used in kernel: APIs from neuronxcc may not be used in Beta-2 kernels")
-rule("N156", "AWS says that neuronxcc.nki is refused from SDK 2.30; people still compile with the one of 2.32", "import nki; `neff-bench migrate` names what changes with it", "notes migration", "D", source(_old), since="2.30", fix=_to_nki)
+rule("N156", "AWS's notes say that SDK 2.30 and later refuse neuronxcc.nki; two public projects compile it with SDK 2.32 all the same", "import nki; `neff-bench migrate` names what changes with it", "notes migration", "D", source(_old), since="2.30", fix=_to_nki)
 rule("N102", "index grids are gone", "use slices, nl.ds(start, size) or tile.ap(...)", "migration stubs", "DA", name("nki.language.arange", "nki.language.mgrid"), says="attribute missing")
 rule("N103", "no call takes mask=", _MASK, "migration notes", "DA", keyword("nki.isa. nki.language.", "mask"), says="unexpected keyword argument")
 rule("N104", "an instruction returns no tile", "make the tile first and give it as dst=", "migration", "DA", source(_taken_results), refusal(r"^nisa\.\w+ missing \d+ required positional"), says="missing argument")

@@ -49,7 +49,7 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
         _grid("waits", ("core", "engine", "waits for", "us"), list(_waits(explanation))[:lines]),
         _grid("lines", ("source", "critical path us", "engine time us"), list(_lines(explanation))[:lines]),
         _grid("what if", ("change", "us", "%"), _what_if(explanation, changed)),
-        _grid("advice", ("do", "gain us", "why"), _advice(findings.advice)),
+        _advice_grid(findings.advice),
         _grid(
             "constants, better by a factor of two",
             ("constant", "gain us", "why"),
@@ -59,6 +59,14 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
     shown = [grid for grid in grids if grid.lines or grid.notes]
     return Answer(
         list(_records(explanation, changed, findings)), FIELDS, shown, explanation_json(explanation, changed, findings)
+    )
+
+
+def _advice_grid(found: Sequence[Advice]) -> Grid:
+    if not found:
+        return Grid((), (), ["no rule found anything that would save 2 % of the time"], title="advice")
+    return _grid(
+        "advice; gain: the time on the critical path that it is about", ("do", "gain us", "why"), _advice(found)
     )
 
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neff_bench.errors import WrongCall
-from neff_bench.terminal.answer import Answer, Column, Grid
+from neff_bench.terminal.answer import NONE, Answer, Column, Grid
 
 DEFAULT = "table"
 FORMATS = tuple(
@@ -63,8 +63,23 @@ def _with_columns(answer: Answer, names: Sequence[str]) -> Answer:
     document = answer.document
     if isinstance(document, list):  # the same records, in the form that JSON has them
         document = [{name: record[name] for name in fields if name in record} for record in document]
-    grids = [_of_grid(grid, names) for grid in answer.grids]
+    grids = [_of_grid(_with_fields(grid, answer, fields), names) for grid in answer.grids]
     return replace(answer, records=records, fields=fields, grids=grids, document=document)
+
+
+def _with_fields(grid: Grid, answer: Answer, fields: Sequence[str]) -> Grid:
+    """Return a table that has a line for each record with the fields that it shows no column of."""
+    shown = {name for column in grid.columns for name in (column.head, column.name)}
+    missing = [name for name in fields if name not in shown and name in answer.fields]
+    if not missing or len(grid.lines) != len(answer.records):
+        return grid
+    added = [[_text(record.get(name)) for name in missing] for record in answer.records]
+    lines = [[*line, *more] for line, more in zip(grid.lines, added, strict=True)]
+    return replace(grid, columns=[*grid.columns, *(Column(name, wraps=True) for name in missing)], lines=lines)
+
+
+def _text(value: Any) -> str:
+    return NONE if value is None or value in ((), []) else str(value)
 
 
 def _of_grid(grid: Grid, names: Sequence[str]) -> Grid:

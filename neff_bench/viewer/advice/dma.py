@@ -85,7 +85,7 @@ def _software_dmas(facts: Facts) -> Iterator[Advice]:
     slower_ns = max(chip.software_dma_prepare_ns + chip.software_dma_start_ns - chip.dma_start_ns, 0.0)
     path = f"; the critical path waits for the start of {waited} of them" if facts.path else ""
     yield Advice(
-        "Let the hardware write the descriptors of DMAs: dma_copy(..., dge_mode=nisa.dge_mode.hwdge, engine=nisa.engine.sync), and engine.scalar in turn",
+        "Let the hardware write the descriptors of DMAs: dma_copy(..., dge_mode=nisa.dge_mode.hwdge, engine=nisa.engine.scalar) where it loads, engine.sync where it stores",
         f"GpSimd writes the descriptors of {len(software)} of {len(issued)} DMAs{path}",
         facts.time_us(software, "GpSimd") / 2 + waited * slower_ns / NS_PER_US,
         "software_dynamic_dma_packet_count",

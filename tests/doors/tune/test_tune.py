@@ -49,6 +49,10 @@ def double(x):
 
 def triple(x):
     return 3 * x
+
+
+def by_pieces(x, pieces):
+    return 2 * x if pieces == 4 else x
 '''
 
 
@@ -197,6 +201,11 @@ def test_a_variant_that_is_wrong_is_no_candidate(vary):
     done = vary("k.py:scale", X, "--vary", "pieces=1,4", "--reference", "k.py:triple")
     assert done.returncode == 1
     assert "wrong: pieces=1: " in done.stdout and "\n   1 " not in done.stdout
+
+
+def test_the_reference_gets_what_varies_where_it_has_such_a_parameter(vary):
+    done = vary("k.py:scale", X, "--vary", "pieces=1,4", "--reference", "k.py:by_pieces", "--format", "json")
+    assert [(answer["pieces"], answer["check"]) for answer in json.loads(done.stdout)] == [(4, "passed")]
 
 
 def test_the_table_says_which_ranks_the_evidence_carries(vary):
