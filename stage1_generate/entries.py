@@ -12,6 +12,7 @@ from typing import Any
 
 from neff_bench.neffs.kernel_file import KernelFileLoader, execute, importing, kernel_module
 from neff_bench.stage1_generate.jobs.closure import imports_relatively
+from neff_bench.system.files import read_plain
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def defined(path: Path) -> tuple[str, ...] | None:
     """Return the functions and other names that a file binds at its top level, in order, found without running it; None when that
     cannot be known (it imports `*`, or is no Python)."""
     try:
-        return _bound(path.read_bytes())
+        return _bound(read_plain(path))
     except OSError:
         return None
 
@@ -115,7 +116,7 @@ def _bound(source: bytes) -> tuple[str, ...] | None:
 
 def functions(path: Path) -> list[str]:
     """Return the functions that a Python file defines at its top level, in order."""
-    body = ast.parse(path.read_bytes()).body
+    body = ast.parse(read_plain(path)).body
     return [node.name for node in body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 

@@ -105,6 +105,8 @@ def check(options: CheckOptions) -> int:
     compiler = _compiler(shapes, releases) if options.with_neuronx_cc else None
     wanted = Wanted(frozenset(codes), releases, options.notes, options.strict, compiler)
     files = [path for given in options.kernels for path in (sorted(given.rglob("*.py")) if given.is_dir() else [given])]
+    if odd := next((path for path in files if not path.is_file()), None):
+        raise WrongCall(f"{odd}: not a plain file")
     if options.fix:
         _fix(files, wanted)
     answers = _judged(files, _chips(options.target), shapes, wanted)

@@ -24,6 +24,7 @@ from neff_bench.neffs.own import OwnKernel
 from neff_bench.rules import findings
 from neff_bench.rules.findings import Finding
 from neff_bench.rules.source import Source
+from neff_bench.system.files import read_plain
 
 if TYPE_CHECKING:
     from neff_bench.neffs.case import Case
@@ -89,10 +90,10 @@ def read(path: Path) -> Source:
     from neff_bench.simulator.errors import SpecError
 
     try:
-        return Source(path.read_text(encoding="utf-8"), str(path))
+        return Source(read_plain(path).decode().replace("\r\n", "\n"), str(path))
     except SyntaxError as error:
         raise SpecError(f"SyntaxError: {error.msg}", f"{path}:{error.lineno}") from error
-    except (UnicodeDecodeError, ValueError) as error:
+    except (OSError, UnicodeDecodeError, ValueError) as error:
         raise SpecError(f"no Python source: {error}", str(path)) from error
 
 

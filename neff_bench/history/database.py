@@ -110,7 +110,7 @@ def opened(directory: Path, *, write: bool = False) -> Iterator[sqlite3.Connecti
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
-    except (sqlite3.Error, msgspec.DecodeError, RecursionError) as error:
+    except (sqlite3.Error, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise HistoryError(f"{path}: {' '.join(str(error).split())}") from None
     finally:
         connection.close()

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 from pathlib import Path
+
+
+def read_plain(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file, of a pipe or a device nothing: who reads one may wait for ever. Raises `OSError`."""
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", os.fspath(path))
+        return file.read()
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from neff_bench.sdk.installed import version_of
 from neff_bench.stage1_generate.jobs.known_imports import KnownImports
+from neff_bench.system.files import read_plain
 
 _INSTALLED = ("site-packages", "dist-packages")
 _STANDARD = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
@@ -135,7 +136,7 @@ class Closures:
         known = self._files.get((name, file))
         if known is None:
             try:
-                data = file.read_bytes()
+                data = read_plain(file)
                 sha256 = hashlib.sha256(data).hexdigest()
                 found = self._imports(data, sha256, package)
                 if file.name == "__init__.py" and b"iter_modules(__path__)" in data:

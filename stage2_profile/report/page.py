@@ -63,7 +63,7 @@ def _compiled_from(bundle: Path) -> list[Path]:
     """Return the search path in the bundle's kernel.json; empty where there is none, or on another machine."""
     try:
         folders = msgspec.json.decode((bundle / "kernel.json").read_bytes(), type=_KernelJson).path
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
     return [Path(folder) for folder in folders if "\0" not in folder]
 

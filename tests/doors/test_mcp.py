@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 
 import pytest
@@ -94,7 +95,7 @@ KERNELS = [
     "os:system", "subprocess:getoutput", "os.system", "evil.py:system", "evil.py:run", "evil.py:os.system", "k.py", ":scale",
     "k.py:", "k.py:absent", "k.py:scale.__globals__", "../outside.py:touch", "OUTSIDE/outside.py:touch", "link.py:touch",
     "folder/outside.py:touch", "--help", "-k.py:scale", "--root=/.py:scale", "k.py\0:scale", "k.py:scale\nimport os",
-    "/etc/passwd:root", "/dev/stdin.py:x", "broken.py:f", "neff_bench.doors.estimation:estimate",
+    "/etc/passwd:root", "/dev/stdin.py:x", "broken.py:f", "pipe.py:f", "neff_bench.doors.estimation:estimate",
 ]  # fmt: skip
 """Kernels that may not be named; their arguments would write a file."""
 
@@ -152,6 +153,7 @@ def refused(tmp_path_factory):
     (root / "k.py").write_text(KERNEL)
     (root / "evil.py").write_text(HOSTILE_KERNEL)
     (root / "broken.py").write_text("def f(:\n")
+    os.mkfifo(root / "pipe.py")
     (root / "link.py").symlink_to(outside)
     (root / "folder").symlink_to(above)
     before = sorted(map(str, above.rglob("*")))

@@ -268,3 +268,12 @@ def test_a_table_takes_no_value_of_another_type(history, add, tmp_path):
     with sqlite3.connect(tmp_path / "history" / database.FILE) as connection:
         with pytest.raises(sqlite3.IntegrityError, match="cannot store TEXT value in REAL column points.value"):
             connection.execute("UPDATE points SET value = 'slow'")
+
+
+def test_a_table_whose_name_is_damaged_is_one_line(history, add, tmp_path):
+    """SQLite's message has the damaged name in it."""
+    add(1)
+    file = tmp_path / "history" / database.FILE
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE commits", b"CREATE TABLEEcomm\xdbts"))
+    done = history("show")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and database.FILE in done.stderr, done.stderr

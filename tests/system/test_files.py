@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from neff_bench.system.files import write_whole
+from neff_bench.system.files import read_plain, write_whole
 
 
 def test_an_earlier_file_survives_a_write_that_fails(tmp_path, monkeypatch):
@@ -42,3 +42,10 @@ def test_a_file_gets_the_permissions_that_the_user_asks_for(tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_pipe_or_a_folder_in_place_of_a_file_is_an_error_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path, what in ((tmp_path / "pipe", "not a plain file"), (tmp_path, "directory")):
+        with pytest.raises(OSError, match=what):
+            read_plain(path)

@@ -63,7 +63,7 @@ def exists(call: str) -> None:
     if call.startswith("neff_bench."):
         assert reduce(getattr, call.split(".")[1:], neff_bench)
     elif words[:2] == ["pip", "install"]:
-        extra = re.fullmatch(r"neff-bench\[(\w+)\]", words[2])[1]
+        extra = re.fullmatch(r"(?:neff-bench|\.)\[(\w+)\]", words[2])[1]
         assert extra in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     else:
         call_exists(words)

@@ -19,6 +19,7 @@ import msgspec
 
 from neff_bench.simulator.errors import SpecError
 from neff_bench.simulator.numpy_dtypes import DTYPES
+from neff_bench.system.files import read_plain
 
 
 class InputSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,7 +68,7 @@ def decode_spec(data: bytes, directory: Path) -> KernelSpec:
 def read_spec(path: Path) -> KernelSpec:
     """Read kernel.json. Raises SpecError when it is missing or not one."""
     try:
-        return decode_spec(path.read_bytes(), path.parent)
+        return decode_spec(read_plain(path), path.parent)
     except OSError as error:
         raise SpecError(f"cannot read: {error.strerror}", str(path)) from None
 
