@@ -173,7 +173,7 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
     counts = f"counts are exact unless {NOT_EXACT}" if inexact else "no device; counts are exact"
     lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
     if any(row.total_time_low_us is not None for row in simulated):
-        lines.append("(low-high): 8 of 10 new kernels lie there on hardware (see docs/fidelity.md).")
+        lines.append("(low-high): on hardware, 8 of 10 kernels take that long (see docs/fidelity.md).")
     marks = dict.fromkeys("".join(map(_marks, simulated)))
     if marks:
         meaning = {NO_RANGE: "no range", NOT_EXACT: "inexact counts"}
