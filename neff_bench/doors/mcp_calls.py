@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
-import signal
 import subprocess
 import sys
 import time
@@ -15,6 +13,7 @@ from typing import Any
 
 from neff_bench.errors import NeffBenchError, WrongCall
 from neff_bench.stage1_generate.entries import functions
+from neff_bench.system import leash
 from neff_bench.system.endings import ending
 
 MOST_FILES = 1_000
@@ -22,6 +21,8 @@ MOST_BYTES = 1 << 30
 """The most bytes that one call reads."""
 _END_S = 3.0
 """Until a command that was asked to end is killed."""
+_LIMITED = ("/bin/sh", "-c", 'ulimit -S -v "$0" && exec "$@"')
+"""Before KIB and a command: it may use so much memory. The limit is set before the command begins, so nothing that it starts escapes it."""
 
 
 class CallFailed(NeffBenchError):
@@ -96,34 +97,28 @@ def call(limits: Limits, commands: Iterable[Sequence[str]], good: Sequence[int],
 
 def _run(limits: Limits, words: Sequence[str], data: bytes, deadline: float) -> subprocess.CompletedProcess[bytes]:
     module = "neff_bench.simulator" if words[0] == "explain" else "neff_bench"
-    line = [sys.executable, "-m", module, *words]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        line, stdin=pipe, stdout=pipe, stderr=pipe, cwd=limits.root, start_new_session=True
-    ) as process:
-        hard = resource.prlimit(process.pid, resource.RLIMIT_AS)[1]
-        resource.prlimit(process.pid, resource.RLIMIT_AS, (limits.memory_bytes, hard))
+    command = [*_LIMITED, str(limits.memory_bytes >> 10), sys.executable, "-m", module, *words]
+    pipe, (life, end) = subprocess.PIPE, os.pipe()
+    line = [sys.executable, "-I", "-S", leash.__file__, str(life), str(_END_S), *command]
+    try:
+        process = subprocess.Popen(
+            line, stdin=pipe, stdout=pipe, stderr=pipe, cwd=limits.root, pass_fds=(life,), start_new_session=True
+        )
+    except BaseException:
+        os.close(end)
+        raise
+    finally:
+        os.close(life)
+    with process:
         try:
             out, err = process.communicate(data, max(deadline - time.monotonic(), 0.1))
         except subprocess.TimeoutExpired:
             raise CallFailed(f"took longer than {limits.timeout_s:g} s") from None
         finally:
-            _end(process)
-    return subprocess.CompletedProcess(line, process.returncode, out, err)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command: it takes its workers along; what is left of its group is killed."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            pass
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+            os.close(end)  # the leash ends what still runs, with all that it started
+            process.wait()
+    code = process.returncode if process.returncode <= 128 else 128 - process.returncode
+    return subprocess.CompletedProcess(command, code, out, err)
 
 
 def _answer(done: subprocess.CompletedProcess[bytes], good: Sequence[int]) -> str:

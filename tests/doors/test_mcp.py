@@ -72,6 +72,18 @@ def eats(x):
 
 def command(x, command):
     raise ValueError(command)
+
+
+def leaves(x):
+    import os, time
+    if os.fork() == 0:
+        os.setsid()
+        open(__file__ + ".left", "w").write(str(os.getpid()))
+        time.sleep(300)
+        os._exit(0)
+    while not os.path.exists(__file__ + ".left"):
+        time.sleep(0.01)
+    return x
 """
 
 
@@ -165,13 +177,16 @@ def refused(tmp_path_factory):
         async with Client(stdio_client(server)) as client:
             wrong = [await client.call_tool(*call) for call in spoken]
             kernels = [{"kernel": f"evil.py:{name}", "inputs": INPUTS} for name in ("forever", "eats")]
-            return wrong, [await client.call_tool("estimate", kernel) for kernel in kernels]
+            ended = [await client.call_tool("estimate", kernel) for kernel in kernels]
+            after = sorted(map(str, above.rglob("*")))
+            await client.call_tool("estimate", {"kernel": "evil.py:leaves", "inputs": INPUTS})
+            return wrong, ended, before, after
 
-    return *asyncio.run(talk()), before, sorted(map(str, above.rglob("*")))
+    return *asyncio.run(talk()), [int(file.read_text()) for file in above.rglob("*.left")]
 
 
 def test_every_hostile_call_is_an_error_and_leaves_no_file(refused):
-    answers, _, before, after = refused
+    answers, _, before, after, _ = refused
     for call, answer in zip(HOSTILE, answers, strict=True):
         text = answer.content[0].text
         assert answer.is_error, call
@@ -191,6 +206,12 @@ def test_a_kernel_that_hangs_or_fills_the_memory_costs_its_own_call(refused):
     hung, full = (answer.structured_content or answer.content[0].text for answer in refused[1])
     assert "took longer than 8 s" in str(hung)
     assert "memory" in str(full).lower()
+
+
+def test_what_a_kernel_leaves_in_a_session_of_its_own_ends_with_the_call(refused):
+    (left,) = refused[4]
+    with pytest.raises(ProcessLookupError):
+        os.kill(left, 0)
 
 
 def test_it_serves_the_five_commands(served):
