@@ -27,6 +27,10 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
+OURS = re.compile(r"/neff_bench/([^\"]+)\"")
+"""The files of ours that a traceback names."""
+UNGUARDED = {"__init__.py", "__main__.py", "start.py"}
+"""Those that Python runs before Ctrl-C is handled."""
 SHAPES = """defaults: {target: trn2, lnc: [1, 2], dtype: bfloat16}
 cases:
   - {kernel: matmul, implementation: nki, M: [64, 128], K: 128, N: 128}
@@ -88,8 +92,8 @@ def soak(work: Path, kills: int, seed: int) -> dict[str, Any]:
             out, err = process.communicate(timeout=300)
             ends[f"{one[0]} {process.returncode}"] += 1
             killed += 1
-            if "init_import_site" in err or ("KeyboardInterrupt" in err and "/neff_bench/" not in err):
-                continue  # Python itself, before it has run a line of ours
+            if "init_import_site" in err or ("KeyboardInterrupt" in err and set(OURS.findall(err)) <= UNGUARDED):
+                continue  # Python has not yet come to the line of start.py that ends an interruption in silence
             if "Traceback" in err or "internal error" in out + err:
                 problems.append(f"{one[0]} ended with {process.returncode}: {err[-2000:]}")
             if process.returncode == 1:

@@ -1,11 +1,11 @@
 """The four commands begin here. Ctrl-C ends the process with 130 and without a word, both while Python imports a command and after the
 answer. In between the command handles signals (system/signals.py)."""
 
+import _signal  # the module `signal` imports others first, and Ctrl-C could come meanwhile
 import os
-import signal
 
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # one that is ignored (nohup) stays so
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # one that is ignored (nohup) stays so
+    _signal.signal(_signal.SIGINT, lambda *_: os._exit(130))
 
 
 def generate_neffs() -> None:
