@@ -100,7 +100,9 @@ def summary(pairing: Pairing, found: Sequence[Difference], letter: str) -> list[
             if one != other
         ]
     elif any(difference.ratio_interval is None for difference in totals):
-        lines.append("Noise is not known where a case has one profiled execution; profile-neffs --num-exec 20 profiles ten.")
+        lines.append(
+            "Noise is not known where a case has one profiled execution; profile-neffs --num-exec 20 profiles ten."
+        )
     lines += [f"Mixed: {pair.label}: {pair.mixed}." for pair in pairing.pairs if pair.mixed]
     lines += _named(
         "Not compared, because of",
