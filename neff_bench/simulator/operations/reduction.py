@@ -168,14 +168,22 @@ def _reduced_axes(o: Operands, values: np.ndarray) -> tuple[int, ...]:
     return axes
 
 
+_LAST = 4
+"""The last of the dimensions that an instruction has: partitions and four free ones."""
+
+
 def _axes(dst: NkiTensor, data: NkiTensor, axis: Any) -> list[int]:
     """Return the reduced dimensions, the last ones first.
 
     Dialects before 0.3 count `axis` from the inside: 1 on a 3-d tile is its last dimension, 2 are its last two.
-    Which one is meant shows in the size of `dst`.
+    Which one is meant shows in the size of `dst`. The axis of the ISA's last dimension, 4, is the last one of a tile of fewer
+    dimensions, as nki-library's attention_tkg has it.
     """
     rank = len(data.shape)
-    given = check.free_axes("tensor_reduce", data, axis)
+    named = [
+        -1 if at == _LAST and rank <= _LAST else at for at in (axis if isinstance(axis, (tuple, list)) else [axis])
+    ]
+    given = check.free_axes("tensor_reduce", data, named)
     free = check.free(dst)
     for axes in (given, list(range(rank - len(given), rank)), list(range(rank - given[-1], rank))):
         if axes == list(range(rank - len(axes), rank)):

@@ -135,6 +135,14 @@ def test_a_wrong_axis_is_refused_in_words(axis):
             nisa.tensor_reduce(dst, "add", data, axis)
 
 
+def test_axis_4_is_the_last_one_of_a_smaller_tile():
+    """It is the last dimension of an instruction; attention_tkg of nki-library reduces [P, F, F] over it."""
+    with recording("trn2") as now:
+        dst, data = nl.ndarray((128, 8), "float32"), nl.ndarray((128, 8, 4), "float32")
+        nisa.tensor_reduce(dst, "max", data, [4], keepdims=False)
+        assert now.instructions[-1].attributes["axis"] == [2]
+
+
 def test_an_axis_may_be_a_number_of_numpy():
     with recording("trn2") as now:
         dst, data = (nl.ndarray((128, width), "float32") for width in (1, 64))
