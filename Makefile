@@ -29,7 +29,7 @@ test: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n $$(( ($$(nproc) * 3 + 1) / 2 ))  # more than CPUs: many tests wait for a process
+	$(BIN)/pytest -n auto
 
 # The core is compiled anew, before and after: a sanitized one runs in no other Python.
 SANITIZE := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
