@@ -24,6 +24,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+BEGUN = {"generate": "building with", "profile": "profiling with"}
+"""What a command says first, on standard error."""
 ROOT = Path(__file__).parent.parent
 MARK = "NEFF_BENCH_SOAK_SIGNALS"
 SIGNALS = {"TERM": signal.SIGTERM, "HUP": signal.SIGHUP, "INT": signal.SIGINT}
@@ -96,7 +98,8 @@ def _wrong(work: Path, name: str, code: int, sent: signal.Signals, out: str, err
         wrong.append(f"exit code {code}: {err.strip().splitlines()[-1:]}")
     if code != -sent:  # else Python itself ended, as it does while it imports the command
         wrong += ["a traceback"] if "Traceback" in err else []
-        wrong += _unsaid(work, name, out)
+        if out or BEGUN[name] in err:  # one that is interrupted before has nothing to say
+            wrong += _unsaid(work, name, out)
     store = work / ("copy" if name == "profile" else "new")
     left = [*(work / "locks").glob("*"), *store.glob("*/profiles/.*"), *store.glob(".store/*/*")]
     wrong += [f"left: {path.relative_to(work)}" for path in left]
