@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from neff_bench.doors.subject import value_of
 from neff_bench.errors import WrongCall
+from neff_bench.installation import pip_install
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 Choices = Mapping[str, tuple[Any, ...]]
 Combination = tuple[Any, ...]
 
-EXTRA = "a grid larger than --trials is searched by Optuna, which is not installed; raise --trials to {}, or install the extra `tune`"
 _AGAIN = 20
 """How often the search may propose what was tried already, before one is drawn at random."""
 
@@ -60,9 +60,12 @@ class Search:
         try:
             import optuna
         except ModuleNotFoundError:
-            raise WrongCall(EXTRA.format(len(self.grid))) from None
+            more = f"raise --trials to {len(self.grid)}, or {pip_install('tune')}"
+            raise WrongCall(
+                f"a grid larger than --trials is searched by Optuna, which is not installed: {more}"
+            ) from None
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)  # fmt: skip
+        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
         return optuna.create_study(sampler=sampler)
 
     def __iter__(self) -> Iterator[Combination]:
@@ -82,20 +85,21 @@ class Search:
     def _proposed(self) -> Combination:
         """Return a combination that was not tried."""
         for _ in range(_AGAIN):
-            trial = self._study.ask()
-            combination = tuple(self._chosen(trial, name) for name in self.choices)
+            trial, combination = self._asked()
             if combination not in self._results and combination not in self._open:
                 self._open[combination] = trial
                 return combination
             self._study.tell(trial, self._results.get(combination, float("inf")))
         left = [one for one in self.grid if one not in self._results and one not in self._open]
-        combination = self._chance.choice(left)
-        self._study.enqueue_trial({name: self._place(name, value) for name, value in zip(self.choices, combination)})
-        trial = self._study.ask()
-        for name in self.choices:
-            self._chosen(trial, name)
+        places = {name: self.choices[name].index(value) for name, value in zip(self.choices, self._chance.choice(left))}
+        self._study.enqueue_trial(places)
+        trial, combination = self._asked()
         self._open[combination] = trial
         return combination
+
+    def _asked(self) -> tuple[Trial, Combination]:
+        trial = self._study.ask()
+        return trial, tuple(self._chosen(trial, name) for name in self.choices)
 
     def _chosen(self, trial: Trial, name: str) -> Any:
         """Return the value that a trial proposes. Numbers have an order, which the search may use; words have none."""
@@ -103,6 +107,3 @@ class Search:
         if all(isinstance(value, (int, float)) for value in values):
             return values[trial.suggest_int(name, 0, len(values) - 1)]
         return values[trial.suggest_categorical(name, range(len(values)))]
-
-    def _place(self, name: str, value: Any) -> int:
-        return self.choices[name].index(value)

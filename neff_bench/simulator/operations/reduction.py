@@ -177,7 +177,7 @@ def _axes(dst: NkiTensor, data: NkiTensor, axis: Any) -> list[int]:
 
     Dialects before 0.3 count `axis` from the inside: 1 on a 3-d tile is its last dimension, 2 are its last two.
     Which one is meant shows in the size of `dst`. The axis of the ISA's last dimension, 4, is the last one of a tile of fewer
-    dimensions, as nki-library's attention_tkg has it.
+    dimensions.
     """
     rank = len(data.shape)
     named = [
