@@ -47,7 +47,7 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """Return the same for each line of a text."""
+    """Return a text whose lines are each as `plain` makes them."""
     if text.replace("\n", "").isprintable():
         return text
     return "\n".join(map(plain, text.split("\n")))

@@ -74,8 +74,7 @@ def program_ndim() -> Any:
     """Return 1 when the kernel was launched on a grid of more than one core, else 0; None outside a kernel, as from AWS's, whose body
     there is `...`.
 
-    Host code of nki-library counts on that None, which is not 0: it then takes the number of programs from its caller
-    (core/topk/rotational_topk_utils.py).
+    Host code tells None from 0: with None it takes the number of programs from its caller.
     """
     if not is_recording():
         return None
