@@ -180,11 +180,14 @@ def _run(store: Path, case: str, path: Path, done: Examined) -> Iterator[Finding
     if run.verified:
         found = {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir() or file.is_symlink()}
         unknown = found - set(expected) - {runs.RECORD}
-        yield from _surplus(sorted(name for name in unknown if not _may_come(name, run)), case, path.name, where)
+        yield from _surplus(sorted(name for name in unknown if not _may_be_left(name, run)), case, path.name, where)
 
 
-def _may_come(name: str, run: runs.Run) -> bool:
-    """Return whether a view that is still to be made writes this file: a killed one left it, and the next one writes it anew."""
+def _may_be_left(name: str, run: runs.Run) -> bool:
+    """Return whether a killed command leaves such a file: one that it had not written whole, which the next profile or gc removes, or
+    one of a view that is still to be made, which the next profile writes anew."""
+    if name.startswith(".") and "/" not in name:
+        return True
     of_a_view = _OF_A_VIEW.match(name)
     if of_a_view is None or int(of_a_view["number"]) > len(run.executions):
         return False

@@ -73,6 +73,14 @@ def test_missing_and_surplus_files_are_named(call, profiled, store):
     ]
 
 
+def test_what_a_killed_command_was_writing_into_a_run_is_no_finding_and_gc_removes_it(call, profiled):
+    left = profiled.path / "profiles" / "1" / ".session-1.json.4711-c0ffee00"
+    left.write_text('{"half')
+    assert (call("fsck").exit_code, call("fsck", "--repair").exit_code) == (0, 0)
+    assert call("gc", "--keep", "1").exit_code == 0
+    assert not left.exists()
+
+
 @pytest.mark.parametrize(
     ("file", "captures"),
     [
