@@ -3,7 +3,7 @@
 # make bench gate  our speed beside its peers, as ratios
 # make docs   the pages as a site in build/site, with pages for the commands and others made from the product; a dead link fails
 # make paste  pastes the blocks of the quickstart and the tutorials from the built site, and compares what they print
-# make sanitize  the compiled core under AddressSanitizer and UBSan
+# make sanitize  the compiled core under AddressSanitizer and UBSan, eight threads too
 # make release-check  what a release consists of, built in OUT, installed into new environments of every Python, and run
 # make gate   exit code 1 when this tree is slower than the build in bench/gate.base
 # make mutants  200 random mistakes in the product, and which of them the tests notice (docs/mutants.md)
@@ -36,7 +36,7 @@ SANITIZE := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 sanitize: .venv/test
 	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/pip install --quiet --editable . --no-deps
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
-	    $(BIN)/pytest $(foreach room,compiler recording timing native,tests/simulator/$(room)); status=$$?; \
+	    $(BIN)/pytest $(foreach room,compiler recording timing native,tests/simulator/$(room)) tests/test_soak_threads.py; status=$$?; \
 	    $(BIN)/pip install --quiet --editable . --no-deps; exit $$status
 
 bench: .venv/test

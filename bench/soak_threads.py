@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import neff_bench
 from neff_bench.errors import NeffBenchError
+from neff_bench.stage1_generate import options
 from neff_bench.stage2_profile.metrics.rows import METRICS
 
 Call = Callable[[], Any]
@@ -147,6 +150,10 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--calls", type=int, default=2400)
     given = parser.parse_args()
+    if "libasan" in os.environ.get(
+        "LD_PRELOAD", ""
+    ):  # AddressSanitizer reserves 20 TiB, so no worker starts below a limit
+        options.Options = partial(options.Options, memory_gib=2**20)  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as work:
         found = soak(Path(work), given.threads, given.calls)
     print(json.dumps(found, indent=2))

@@ -16,16 +16,14 @@ This is the public face: the names that it imports. All other modules are privat
     for difference in neff_bench.compare("before.json", "after.json"):
         print(difference.label, difference.metric, difference.ratio, difference.verdict)
 
-Nothing heavy is imported before a name is used. All names may be used from any number of threads at once: each call has its own
+Nothing is imported before a name is used. All names may be used from any number of threads at once: each call has its own
 state, and gives what it gives alone. One object, a `Rows` or a `Store` say, may be read by several threads; none may change it meanwhile.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
-
-TYPE_CHECKING = False  # typing's own takes longer to import than all else here
+# This file imports nothing while it runs: Ctrl-C ends a command in silence only after it (start.py).
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # the one list of the public names: type checkers and editors follow it, `_homes` reads it
     from typing import Any
 
@@ -57,12 +55,16 @@ if TYPE_CHECKING:  # the one list of the public names: type checkers and editors
     from neff_bench.stage2_profile.metrics.rows import Row as Row
 
 
-@cache
+_HOMES: dict[str, str] = {}
+
+
 def _homes() -> dict[str, str]:
     """Return the module of each public name, from the lines above, so that nobody waits for the modules themselves."""
-    with open(__file__, encoding="utf-8") as source:
-        lines = [line.split() for line in source if line.startswith("    from neff_bench.")]
-    return {name: module for _, module, _, name, *_ in lines}
+    if not _HOMES:
+        with open(__file__, encoding="utf-8") as source:
+            lines = [line.split() for line in source if line.startswith("    from neff_bench.")]
+        _HOMES.update({name: module for _, module, _, name, *_ in lines})
+    return _HOMES
 
 
 def __getattr__(name: str) -> Any:
@@ -70,6 +72,8 @@ def __getattr__(name: str) -> Any:
         return sorted(_homes())
     if name not in _homes():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_homes()[name]), name)
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,14 @@ atexit.register(lambda: (os.kill(os.getpid(), signal.SIGINT), print("still here"
 """
 
 
+IMPORTED = """
+import os, sys
+before = {*sys.modules}
+import neff_bench.start
+print(*sorted({*sys.modules} - before))
+"""
+
+
 def ended(program, *words):
     return subprocess.run([sys.executable, "-c", program, *map(str, words)], capture_output=True, text=True, timeout=60)
 
@@ -44,6 +53,12 @@ def ended(program, *words):
 def test_a_ctrl_c_during_imports_ends_in_silence_with_130(command, module):
     done = ended(INTERRUPTED, command, module, *COMMANDS[command])
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_nothing_else_is_imported_before_ctrl_c_is_handled():
+    bare = [sys.executable, "-S", "-c", IMPORTED]
+    done = subprocess.run(bare, capture_output=True, text=True, env={"PYTHONPATH": str(Path(__file__).parents[1])})
+    assert done.stdout.split() == ["__future__", "neff_bench", "neff_bench.start"]
 
 
 def test_a_ctrl_c_after_the_answer_ends_the_process_without_a_traceback():
