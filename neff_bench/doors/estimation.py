@@ -174,12 +174,9 @@ def numbers_of(timed: Simulated, flops: int | None = None, case: Case | None = N
 
 
 def preload() -> None:
-    """Import and run once what every estimate needs, so that processes forked from this one start warm."""
-
-    def nothing(x: Any) -> Any:
-        return x
-
-    estimate(nothing, {"x": ((128, 128), "float32")})
+    """Estimate the tutorial's kernel, so that processes forked from this one have all that an estimate imports and computes once."""
+    kernel = Path(__file__).with_name("tutorial") / "my_kernels.py"
+    estimate(f"{kernel}:scale", {"x": ((128, 128), "float32")})
 
 
 def record_kernel(
