@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.neffs.own import resolved
 from neff_bench.sdk.installed import module_folder
 from neff_bench.stage1_generate.entries import load
 from neff_bench.stage1_generate.errors import BuildError
@@ -40,7 +41,7 @@ def call_reference(
     """
     function = _function(entry, "reference")
     parameters = _parameters(function)
-    wanted = {name: _argument(value) for name, value in arguments.items() if name in parameters}
+    wanted = {name: resolved(value, _looked_up) for name, value in arguments.items() if name in parameters}
     given: Mapping[str, Any] = inputs
     if isinstance(torch := getattr(function, "__globals__", {}).get("torch"), ModuleType):
         given = {name: _tensor(torch, inputs[of]) for name in parameters if (of := _named(name, inputs)) is not None}
@@ -66,13 +67,9 @@ def _tensor(torch: Any, array: np.ndarray) -> Any:
     return torch.from_numpy(np.array(array))
 
 
-def _argument(value: Any) -> Any:
-    """Return an argument; one that is the name of a constant as that constant."""
-    if not isinstance(value, dict) or set(value) not in ({"ref"}, {"ref", "args"}):
-        return value
+def _looked_up(entry: str) -> Any:
     with _stand_ins():
-        found = load(value["ref"])
-    return found(*value["args"]) if "args" in value else found
+        return load(entry)
 
 
 def check_count(arrays: Sequence[np.ndarray], outputs: int) -> None:

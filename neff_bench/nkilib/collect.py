@@ -1,6 +1,6 @@
 """A pytest plugin: nki-library's tests run up to the launch of a kernel, and what they would launch it with is written down.
 
-RECORD_TO names a folder, RECORD_KERNELS the entries of the kernels that are wanted, separated by spaces. For each launch of one
+RECORD_TO names a folder, RECORD_KERNELS the entries of the kernels that are wanted, separated by spaces, RECORD_TARGET the chip. For each launch of one
 of them there is `<n>.npz` with the tensors and a line in `launches.jsonl`; for one that cannot be written down the line has a
 reason. Packages of the tests that are not installed are there by name; what calls them fails, and that test gives nothing.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -75,7 +76,7 @@ class _Record:
         if self.left.get(entry, 0) == 0:
             return
         self.left[entry] -= 1
-        said: dict[str, Any] = {"entry": entry}
+        said: dict[str, Any] = {"entry": entry, "target": os.environ["RECORD_TARGET"]}
         try:
             tensors, said["arguments"] = _taken(arguments.kernel_input)
             said["lnc"] = int(arguments.compiler_input.logical_nc_config)
@@ -145,6 +146,9 @@ def _said(name: str, value: Any) -> Any:
         return {"ref": f"{value.__module__}:{value.__qualname__}"}
     if isinstance(value, (list, tuple)):
         return [_said(name, item) for item in value]
+    if is_dataclass(value):
+        made = [_said(name, getattr(value, field.name)) for field in fields(value) if field.init]
+        return {"ref": f"{type(value).__module__}:{type(value).__qualname__}", "args": made}
     raise ValueError(f"argument {name} is a {type(value).__name__}")
 
 

@@ -26,6 +26,8 @@ ARRAYS = "arrays.py"
 SHAPES = "shapes.yaml"
 _USAGE_ERROR = 4
 """pytest's exit code where a conftest.py cannot be imported."""
+_NO_TESTS = 5
+"""pytest's exit code where no test is left: those of MX kernels are for trn3 alone, and trn2 is what nki-library takes by default."""
 _HEAD = '''"""Tensors of nki-library's tests, for the `values` of shapes.yaml."""
 
 from pathlib import Path
@@ -86,13 +88,16 @@ def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeo
     """Return what the tests did instead of launching a kernel."""
     words = ("-p", "neff_bench.nkilib.collect", "-q", str(file.relative_to(checkout)))
     told = environment(checkout, run_all=True, seed=0) | {"RECORD_TO": str(folder), "RECORD_KERNELS": " ".join(entries)}
-    try:
-        done = subprocess.run(
-            pytest_command(words, str(folder / "output")),
-            cwd=checkout, env=told, capture_output=True, text=True, timeout=timeout_s, check=False,
-        encoding="utf-8")  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return f"does not launch it by itself within {timeout_s:g} s"
+    for target in ("trn2", "trn3"):
+        try:
+            done = subprocess.run(
+                pytest_command((*words, "--platform-target", target), str(folder / "output")),
+                cwd=checkout, env=told | {"RECORD_TARGET": target}, capture_output=True, text=True, timeout=timeout_s, check=False,
+            encoding="utf-8")  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return f"does not launch it by itself within {timeout_s:g} s"
+        if done.returncode != _NO_TESTS:
+            break
     said = done.stdout.splitlines() + done.stderr.splitlines()  # pytest tells of a broken conftest.py on the second
     error = next((line for line in said if line.startswith("E  ")), "")
     text = " ".join(error[1:].split())
@@ -127,6 +132,7 @@ def _write(out: Path, shapes: str, cases: Mapping[str, Mapping[str, Any]]) -> No
             "name": name,
             "implementation": "nkilib",
             "lnc": launch["lnc"],
+            "target": launch["target"],
             "inputs": inputs,
         }
         entries.append(

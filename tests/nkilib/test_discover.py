@@ -13,6 +13,7 @@ FILES = {
     "src/nkilib_src/nkilib/__init__.py": "",
     "src/nkilib_src/nkilib/core/__init__.py": "",
     "src/nkilib_src/nkilib/core/sums.py": """
+import dataclasses
 import enum
 
 import nki
@@ -22,13 +23,24 @@ class Mode(enum.Enum):
     FAST = 1
 
 
+@dataclasses.dataclass
+class Skip:
+    mode: Mode
+    token: bool = False
+
+
 @nki.jit
-def sums(x, mode, out):
+def sums(x, mode, skip, out):
     pass
 
 
 @nki.jit
 def ranks(x):
+    pass
+
+
+@nki.jit
+def scales(x):
     pass
 
 
@@ -41,7 +53,24 @@ def untested(x):
 def pytest_addoption(parser):
     parser.addoption("--test-mode")
     parser.addoption("--output-directory")
+    parser.addoption("--platform-target")
     parser.addoption("--force-local-cleanup", action="store_true")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--platform-target") != "trn3":
+        items[:] = [item for item in items if item.get_closest_marker("trn3") is None]
+""",
+    "test/integration/test_scales.py": """
+import numpy as np
+import pytest
+from nkilib_src.nkilib.core.sums import scales
+from test.integration.test_sums import launch
+
+
+@pytest.mark.trn3
+def test_scales():
+    launch(scales, x=np.zeros(4, np.float32))
 """,
     "test/utils/__init__.py": "",
     "test/utils/test_orchestrator.py": """
@@ -57,7 +86,7 @@ import boto3
 import ml_dtypes
 import numpy as np
 import pytest
-from nkilib_src.nkilib.core.sums import Mode, ranks, sums
+from nkilib_src.nkilib.core.sums import Mode, Skip, ranks, sums
 from test.utils.test_orchestrator import Orchestrator
 
 
@@ -69,7 +98,7 @@ def launch(kernel, **inputs):
 @pytest.mark.parametrize("size", [64, 8])
 def test_sums(size):
     x = np.arange(size, dtype=np.float32).astype(ml_dtypes.bfloat16)
-    launch(sums, x=x, mode=Mode.FAST, **{"out.must_alias_input": np.zeros(size, np.int32)})
+    launch(sums, x=x, mode=Mode.FAST, skip=Skip(Mode.FAST), **{"out.must_alias_input": np.zeros(size, np.int32)})
 
 
 def test_ranks():
@@ -94,12 +123,19 @@ def found(tmp_path_factory):
 def test_the_smallest_launch_of_a_test_becomes_a_case_with_its_tensors(found):
     out, result = found
     assert "covered: sums\n" in result.stdout
-    mlp, sums = read_shapes(out / "shapes.yaml")
-    assert (mlp.kernel, sums.kernel, sums.lnc) == ("mlp", "sums", 2)
-    assert sums.own.arguments == (("mode", {"ref": "nkilib_src.nkilib.core.sums:Mode.FAST"}),)
+    mlp, sums, _ = read_shapes(out / "shapes.yaml")
+    assert (mlp.kernel, sums.kernel, sums.lnc, sums.target) == ("mlp", "sums", 2, "trn2")
+    fast = {"ref": "nkilib_src.nkilib.core.sums:Mode.FAST"}
+    skip = {"ref": "nkilib_src.nkilib.core.sums:Skip", "args": [fast, False]}
+    assert sums.own.arguments == (("mode", fast), ("skip", skip))
     (x, out_tensor) = kernel_of(sums, str(out)).inputs(None, "bfloat16")
     assert (out_tensor.name, out_tensor.dtype) == ("out", "int32")
     assert draw([x], 0)["x"].astype(float).tolist() == list(range(8))
+
+
+def test_a_kernel_whose_tests_are_for_trn3_alone_gets_a_case_of_trn3(found):
+    out, _ = found
+    assert [case.target for case in read_shapes(out / "shapes.yaml") if case.kernel == "scales"] == ["trn3"]
 
 
 def test_a_kernel_without_a_case_is_named_with_the_reason(found):

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from neff_bench.neffs.own import resolved
 from neff_bench.simulator.errors import SpecError
 from neff_bench.simulator.numpy_dtypes import DTYPES
 from neff_bench.system.files import read_plain
@@ -76,18 +77,7 @@ def read_spec(path: Path) -> KernelSpec:
 def resolve_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     """Replace every {"ref": "module:attribute.path"} by the object it names, or with "args" by what a call of it returns. Raises
     SpecError for an unknown one."""
-    return {name: _resolve(value) for name, value in arguments.items()}
-
-
-def _resolve(value: Any) -> Any:
-    if isinstance(value, dict):
-        if set(value) in ({"ref"}, {"ref", "args"}):
-            found = lookup(value["ref"])
-            return found(*value["args"]) if "args" in value else found
-        return {key: _resolve(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_resolve(item) for item in value]
-    return value
+    return {name: resolved(value, lookup) for name, value in arguments.items()}
 
 
 def lookup(reference: str) -> Any:

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from neff_bench.chips import CHIPS
 from neff_bench.neffs.dtypes import numpy_dtype
+from neff_bench.neffs.own import resolved
 from neff_bench.sdk.environment import prepared
 from neff_bench.sdk.release import Command, Release
 from neff_bench.sdk.words import Asked, words
@@ -66,7 +66,7 @@ def _compile_nki(request: Request) -> Compiled:
     name, compile_with = interfaces.choose(nki)
     kernel = resolve(request.entry)
     tensors = {tensor.name: np.zeros(tensor.shape, numpy_dtype(tensor.dtype)) for tensor in request.inputs}
-    scalars = {key: _value(value) for key, value in request.arguments.items()}
+    scalars = {key: resolved(value, resolve) for key, value in request.arguments.items()}
 
     def outputs() -> list[SimpleNamespace]:
         known = recorded_outputs(request) if request.outputs is None else request.outputs
@@ -135,10 +135,3 @@ def compiler_words(request: Request, known: Command) -> list[str]:
         asked.append(("--lnc", str(request.lnc)))
     first = words(known, [("--framework", "XLA")])
     return ["compile", *first, str(hlo.GRAPH), *words(known, asked), *arguments(request)]
-
-
-def _value(value: Any) -> Any:
-    if not isinstance(value, dict) or set(value) not in ({"ref"}, {"ref", "args"}):
-        return value
-    found = resolve(value["ref"])
-    return found(*value["args"]) if "args" in value else found

@@ -17,6 +17,8 @@ def test_an_argument_names_an_object_or_the_call_of_one():
     assert found["kind"] is ReplicaGroup and found["plain"] == {"ref": 1, "x": 2}
     (made,) = found["groups"]
     assert isinstance(made, ReplicaGroup) and made.groups == [[0, 1], [2, 3]]
+    inside = resolve_arguments({"kinds": {"ref": "builtins:list", "args": [[group]]}})
+    assert inside["kinds"] == [ReplicaGroup]
     with pytest.raises(SpecError, match="ReplicaGroups"):
         resolve_arguments({"g": {"ref": "nki.collectives:ReplicaGroups", "args": []}})
 
