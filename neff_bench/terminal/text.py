@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+](inf|nan)")
@@ -51,6 +51,12 @@ def plain_lines(text: str) -> str:
     if text.replace("\n", "").isprintable():
         return text
     return "\n".join(map(plain, text.split("\n")))
+
+
+def plain_texts(texts: Sequence[str]) -> Sequence[str]:
+    """Return what `plain_lines` says of each; all are looked at together first."""
+    whole = "".join(texts)
+    return texts if plain_lines(whole) is whole else [*map(plain_lines, texts)]
 
 
 def plain_json(document: bytes) -> str:

@@ -8,10 +8,9 @@ elsewhere it is taken for what was waited for when nothing else was done shortly
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import isnan
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from neff_bench.parsers.event_columns import Columns, IdIndex, coded, field_of, links, numbers
@@ -23,8 +22,7 @@ SIGNAL_NS = 200.0
 DMA = "DMA"
 
 
-@dataclass(frozen=True)
-class PathStep:
+class PathStep(msgspec.Struct, frozen=True, gc=False):
     """One instruction of the path. It is on the path from its begin to that of the next step, or to the end of the last. `spent_on`: its engine, or `DMA`
     where the next step waited for its packets. `index`: of its row in the timeline."""
 
@@ -37,7 +35,7 @@ class PathStep:
 def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
     """Return the steps in order of time; none for a timeline that does not tell what depends on what."""
     rows = _Rows(timeline)
-    if not len(rows.before_start) or rows.last is None:
+    if not rows.linked or rows.last is None:
         return ()
     (index, until), waited = rows.last, True
     steps: list[PathStep] = []
@@ -46,17 +44,16 @@ def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
         spent_on = DMA if waited and rows.is_dma[index] else rows.engine(index)
         if until > start:
             steps.append(PathStep(index, start, until, spent_on))
-        found = rows.latest(index)
-        if found is None or rows.start[found] < rows.first_ns:
+        found = rows.latest[index]
+        if found < 0 or rows.start[found] < rows.first_ns:
             return tuple(reversed(steps))
         until, waited, index = start, found != rows.on_engine[index], found
 
 
 class _Rows:
-    """The instructions of a timeline as columns, whose elements are Python's own numbers: each step of the path asks for a few. `done`: when the
-    result of each was there; NaN for a DMA whose packets are not known. `on_engine`: for each the one that began before it on its engine, -1 for the first. `before`:
-    those that it depends on; of row i they are `before[before_start[i]:before_start[i + 1]]`, and there are none at all of a timeline that does not tell
-    them. `first_ns`: when the first work begins. `last`: the work that is done last, and when; None where none is done."""
+    """The instructions of a timeline as columns, whose elements are Python's own numbers: each step of the path asks for a few. `on_engine`: for each
+    the one that began before it on its engine, -1 for the first. `latest`: what each started after, -1 for the first of all. `linked`: whether the
+    timeline tells what depends on what. `first_ns`: when the first work begins. `last`: the work that is done last, and when; None where none is done."""
 
     def __init__(self, timeline: Timeline) -> None:
         rows = timeline.instructions
@@ -72,33 +69,37 @@ class _Rows:
         at, before, _ = links(rows)
         before = ids.find(before)
         at, before = at[before >= 0], before[before >= 0]
-        linked = _is_linked(rows, len(before))
-        before_start = np.searchsorted(at, np.arange(len(rows) + 1)) if linked else np.zeros(0, np.int64)
+        self.linked = _is_linked(rows, len(before))
         self.first_ns, self.last = _ends(works, start, np.fmax(end, done))
-        columns = start, end, done, is_dma, on_engine, before, before_start
+        columns = start, is_dma, on_engine, _latest(start, end, done, on_engine, at, before)
         views: Any = map(memoryview, columns)
-        self.start, self.end, self.done, self.is_dma, self.on_engine, self.before, self.before_start = views
+        self.start, self.is_dma, self.on_engine, self.latest = views
 
     def engine(self, index: int) -> str:
         """Return the engine of a row."""
         return str(self._engines.values[self._engines.codes[index]])
 
-    def latest(self, index: int) -> int | None:
-        """Return what a row started after; None for the first of all."""
-        start, on_engine = self.start[index], self.on_engine[index]
-        # An engine takes its next instruction before the result of the last one is there.
-        ended = [(min(self.end[on_engine], start), on_engine)] if on_engine >= 0 else []
-        unknown: list[int] = []
-        for one in self.before[self.before_start[index] : self.before_start[index + 1]].tolist():
-            if self.start[one] < start:
-                if isnan(self.done[one]):
-                    unknown.append(one)
-                elif self.done[one] <= start:
-                    ended.append((self.done[one], one))
-        last: tuple[float, int] | None = max(ended, default=None)
-        if unknown and (last is None or start - last[0] > SIGNAL_NS):
-            return max(unknown, key=self.start.__getitem__)
-        return last[1] if last else None
+
+def _latest(
+    start: np.ndarray, end: np.ndarray, done: np.ndarray, on_engine: np.ndarray, at: np.ndarray, before: np.ndarray
+) -> np.ndarray:
+    """Return what each row started after, -1 for the first of all. `done`: when the result of each was there; NaN for a DMA whose packets are not
+    known. `at`, `before`: each row with one that it depends on."""
+    earlier = start[before] < start[at]
+    known = np.flatnonzero(earlier & (done[before] <= start[at]))
+    second = np.flatnonzero(on_engine >= 0)
+    what = np.concatenate([before[known], on_engine[second]])
+    after = np.concatenate([at[known], second])
+    # An engine takes its next instruction before the result of the last one is there.
+    over = np.concatenate([done[before[known]], np.minimum(end[on_engine[second]], start[second])])
+    order = np.lexsort((what, over))
+    latest, since = np.full(len(start), -1), np.full(len(start), -np.inf)
+    latest[after[order]], since[after[order]] = what[order], over[order]  # of several the last one counts
+    unknown = np.flatnonzero(earlier & np.isnan(done[before]))[::-1]
+    unknown = unknown[np.argsort(start[before[unknown]], kind="stable")]
+    unknown = unknown[start[at[unknown]] - since[at[unknown]] > SIGNAL_NS]
+    latest[at[unknown]] = before[unknown]
+    return latest
 
 
 def _last_packets(timeline: Timeline, ids: IdIndex, count: int) -> np.ndarray:

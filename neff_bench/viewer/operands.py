@@ -47,7 +47,11 @@ def operands_in(text: str) -> tuple[Operand, ...]:
     """Return the operands that are access patterns, in the order of the text."""
     channels = _CHANNELS.search(text) if "channels=" in text else None
     partitions = int(channels[1]) if channels else None
-    return tuple(operand for word in text.split() if "[" in word for operand in _operands(word, partitions))
+    found: list[Operand] = []
+    for word in text.split():
+        if "[" in word:
+            found += _operands(word, partitions)
+    return tuple(found)
 
 
 @lru_cache(maxsize=1 << 14)  # many instructions share an operand
@@ -62,6 +66,7 @@ def _operand(groups: tuple[str, ...], partitions: int | None) -> Operand:
     return Operand(name, dtype or None, _memory(buffer, place), whole, free, step, own if buffer else partitions)
 
 
+@lru_cache(maxsize=1 << 12)
 def _extent(steps: str, counts: str, partitions_first: bool) -> tuple[int, int, int | None]:
     """Return the elements of a partition, the step between them, and the partitions, where they are told."""
     numbers = [int(one) for one in counts.split(",") if one]

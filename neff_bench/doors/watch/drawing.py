@@ -72,13 +72,13 @@ def case_of(name: str, timed: Sequence[Simulated], texts: Sequence[Mapping[str, 
 
 def figures_of(case: Case) -> Figures:
     """Return the figures of a case of one side."""
-    from neff_bench.viewer.page.totals import line_totals, path_totals, track_totals
+    from neff_bench.viewer.page.totals import path_totals, track_totals
 
     events = case.events
     return Figures(
         {one.title: one.busy_ns / 1e3 for one in track_totals(events)},
         {what: ns / 1e3 for what, ns in path_totals(case.steps).items()},
-        {events.lines[one.line]: one.own_ns / 1e3 for one in line_totals(events, case.steps)},
+        {events.lines[one.line]: one.own_ns / 1e3 for one in case.totals},
         case.sides[0].texts,
     )
 

@@ -193,8 +193,13 @@ def _picture(seen: Sequence[Seen], folders: Sequence[Any], tell: Tell) -> None:
 
     drawn = seen[:PICTURES_MAX]
     cases = [case_of(one.row.case, [one.timed], [texts_of(one.timed, folders)]) for one in drawn]
-    tell(Told(page=document(seen[0].row.kernel or "", cases), figures={one.name: figures_of(one) for one in cases}))
-    tell(Told(programs={one.row.case: encode(one.timed.program) for one in drawn}))
+    tell(Told(page=document(seen[0].row.kernel or "", cases)))
+    tell(
+        Told(
+            figures={one.name: figures_of(one) for one in cases},
+            programs={one.row.case: encode(one.timed.program) for one in drawn},
+        )
+    )
 
 
 def _records(seen: Sequence[Seen]) -> list[dict[str, Any]]:

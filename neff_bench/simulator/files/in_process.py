@@ -123,7 +123,7 @@ class _Core:
             {
                 **self._when(rows.start_ps, rows.end_ps),
                 "transfer_size": rows.bytes,
-                "subgroup": _texts(queue << 16 | engine, lambda both: f"Q{both >> 16}-E{both & 0xFFFF}"),
+                "subgroup": _texts(queue << 8 | engine, lambda both: f"Q{both >> 8}-E{both & 0xFF}"),
                 "dma_engine": _texts(engine, str),
                 "dma_queue": _texts(queue, str),
                 "queue_type": _texts(kinds, lambda kind: queue_type(-(kind >> 1 & 1), kind >> 2, bool(kind & 1))),
@@ -223,5 +223,8 @@ def _texts(keys: np.ndarray, text: Any) -> Coded:
     """Return a column of what a function says of each key, which is asked once."""
     import numpy as np
 
-    every, codes = np.unique(keys, return_inverse=True)
-    return Coded(codes, [text(key) for key in every.tolist()])
+    low = int(keys.min(initial=0))
+    there = np.zeros(int(keys.max(initial=0)) - low + 1, bool)
+    there[keys - low] = True
+    every = np.flatnonzero(there) + low
+    return Coded((np.cumsum(there) - 1)[keys - low], [text(key) for key in every.tolist()])

@@ -15,7 +15,7 @@ from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
 
 MOST = 0.9
 FLOW = [*Dependence].index(Dependence.FLOW)
-_READS_FLOAT32 = re.compile(r"(?<!\S)(?!dst=)\S*=(fp32|float32)@")
+_READS_FLOAT32 = re.compile(r"=(?<!\bdst=)(fp32|float32)@")
 """An operand that is read, as AWS's profiler and as the simulator says it."""
 COPIES = ("COPY", "CAST")
 BUSY, HBM_BUSY = 0.9, 0.6

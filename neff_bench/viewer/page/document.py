@@ -59,6 +59,11 @@ class Case:
         """The critical path of the one timeline; none of several."""
         return critical_path(self.sides[0].timeline) if len(self.sides) == 1 else ()
 
+    @cached_property
+    def totals(self) -> Sequence[LineTotal]:
+        """What the source lines of each side add up to."""
+        return [one for side in self.sides for one in line_totals(self.events, self.steps, side.letter)]
+
 
 @dataclass(frozen=True)
 class Part:
@@ -121,8 +126,7 @@ def document(
 
 def _part_of(number: int, case: Case) -> Part:
     """Return what stands in a page for its case of this number."""
-    events, steps = case.events, case.steps
-    totals = [one for side in case.sides for one in line_totals(events, steps, side.letter)]
+    events, steps, totals = case.events, case.steps, case.totals
     packed = pack(events)
     texts = {
         _key(content): plain_lines(content.expandtabs(4)) for side in case.sides for content in side.texts.values()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from neff_bench.terminal.text import plain_lines
+from neff_bench.terminal.text import plain_texts
 from neff_bench.viewer.page.events import Events
 
 LEVEL = 6
@@ -38,9 +38,7 @@ def pack(events: Events) -> Packed:
         kind = _kind(values)
         described.append((name, kind, len(values), difference))
         planes.append(_planes(values, kind))
-    return Packed(
-        described, _text(b"".join(planes)), _text(orjson.dumps([plain_lines(detail) for detail in events.details]))
-    )
+    return Packed(described, _text(b"".join(planes)), _text(orjson.dumps(plain_texts(events.details))))
 
 
 def _columns(events: Events) -> Iterator[tuple[str, Any, str]]:

@@ -74,14 +74,14 @@ def total_ns(events: Events) -> float:
 
 def line_totals(events: Events, path: Sequence[PathStep], letter: str | None = None) -> list[LineTotal]:
     """Return the total of each source line that an event names, the longest on the path, then the longest, first. `letter`: of one side alone."""
-    counts, times, on_path = (np.zeros(len(events.stacks)) for _ in range(3))
+    counts, times = np.zeros((2, len(events.stacks)))
     for track in events.tracks:
         if track.kind != "semaphore" and letter in (None, track.letter):
             stacks = events.stack[track.span]
             counts += np.bincount(stacks, minlength=len(counts))
             times += np.bincount(stacks, events.duration[track.span], minlength=len(counts))
-    for step in path:
-        on_path[events.stack[events.instruction[step.index]]] += step.end_ns - step.begin_ns
+    stacks = events.stack[events.instruction[np.array([step.index for step in path], np.int64)]]
+    on_path = np.bincount(stacks, [step.end_ns - step.begin_ns for step in path], len(counts))
     found = [[0.0] * 4 for _ in events.lines]
     for stack, count, time_ns, path_ns in zip(events.stacks, counts.tolist(), times.tolist(), on_path.tolist()):
         for depth, line in enumerate(dict.fromkeys(stack)):
