@@ -71,9 +71,8 @@ class _Rows:
         at, before = at[before >= 0], before[before >= 0]
         self.linked = _is_linked(rows, len(before))
         self.first_ns, self.last = _ends(works, start, np.fmax(end, done))
-        columns = start, is_dma, on_engine, _latest(start, end, done, on_engine, at, before)
-        views: Any = map(memoryview, columns)
-        self.start, self.is_dma, self.on_engine, self.latest = views
+        columns: Any = (start, is_dma, on_engine, _latest(start, end, done, on_engine, at, before))
+        self.start, self.is_dma, self.on_engine, self.latest = map(memoryview, columns)
 
     def engine(self, index: int) -> str:
         """Return the engine of a row."""
