@@ -19,7 +19,11 @@ PRIVATE, SHARED = 0o600, 0o666
 """Permissions of a lock file: for one user, or for all users of the host."""
 _POLL_S = 0.05
 _HOLDER_BYTES = 200
-_NO_LOCKS = "this file system has no locks; put it on one that has them, such as a local disk"
+_WHY = {
+    errno.ENOLCK: "this file system has no locks; put it on one that has them, such as a local disk",
+    errno.EISDIR: "it is a directory; remove it",
+    errno.ELOOP: "it is a link; remove it",
+}
 
 
 def try_lock(path: Path, mode: int = PRIVATE) -> int | None:
@@ -28,7 +32,7 @@ def try_lock(path: Path, mode: int = PRIVATE) -> int | None:
     try:
         return _try(path, mode)
     except OSError as error:
-        why = _NO_LOCKS if error.errno == errno.ENOLCK else error.strerror
+        why = _WHY.get(error.errno or 0, error.strerror)
         raise OSError(error.errno, f"cannot be locked: {why}", str(path)) from None
 
 

@@ -90,7 +90,13 @@ def profiled(store, **environment):
 
 def test_a_directory_in_the_place_of_a_lock(copy):
     (copy / ODD / "profiles" / ".lock").mkdir()
-    assert profiled(copy) == f"{copy}/{ODD}/profiles/.lock: cannot be locked: Is a directory"
+    assert profiled(copy) == f"{copy}/{ODD}/profiles/.lock: cannot be locked: it is a directory; remove it"
+
+
+def test_a_link_in_the_place_of_a_lock(copy, tmp_path):
+    (copy / ODD / "profiles" / ".lock").symlink_to(tmp_path / "elsewhere")
+    assert profiled(copy) == f"{copy}/{ODD}/profiles/.lock: cannot be locked: it is a link; remove it"
+    assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

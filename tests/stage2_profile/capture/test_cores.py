@@ -136,7 +136,7 @@ def test_a_lock_that_cannot_be_taken_costs_its_core_and_says_why(tmp_path, kind)
 
 def test_when_no_lock_can_be_taken_the_reason_is_told(tmp_path):
     (tmp_path / "core-0.lock").mkdir()
-    with pytest.raises(CaptureFailed, match="core-0.lock cannot be locked: Is a directory"):
+    with pytest.raises(CaptureFailed, match="core-0.lock cannot be locked: it is a directory; remove it"):
         take(CorePool((0,), share_hbm=True, directory=tmp_path), error=False)
 
 
