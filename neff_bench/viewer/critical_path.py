@@ -72,7 +72,8 @@ class _Rows:
         self.linked = _is_linked(rows, len(before))
         self.first_ns, self.last = _ends(works, start, np.fmax(end, done))
         columns: Any = (start, is_dma, on_engine, _latest(start, end, done, on_engine, at, before))
-        self.start, self.is_dma, self.on_engine, self.latest = map(memoryview, columns)
+        views: Any = map(memoryview, columns)
+        self.start, self.is_dma, self.on_engine, self.latest = views
 
     def engine(self, index: int) -> str:
         """Return the engine of a row."""

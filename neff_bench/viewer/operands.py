@@ -43,13 +43,13 @@ class Operand(NamedTuple):
         return None if size is None else abs(self.step) * size
 
 
-def operands_in(text: str) -> tuple[Operand, ...]:
-    """Return the operands that are access patterns, in the order of the text."""
+def operands_in(text: str, names: tuple[str, ...] = ("",)) -> tuple[Operand, ...]:
+    """Return the operands that are access patterns, in the order of the text. `names`: of those that are asked for, each with its `=`."""
     channels = _CHANNELS.search(text) if "channels=" in text else None
     partitions = int(channels[1]) if channels else None
     found: list[Operand] = []
     for word in text.split():
-        if "[" in word:
+        if "[" in word and word.startswith(names):
             found += _operands(word, partitions)
     return tuple(found)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
-from neff_bench.viewer.operands import Operand
+from neff_bench.viewer.operands import Operand, operands_in
 
 PARTITIONS, COLUMNS_MAX, FREE_MIN = 128, 512, 128
 """Lanes of an engine, the largest moving tensor, and the free size below which the fixed cost of an instruction is more than its work (guide, Opt #5a, #7)."""
@@ -22,7 +22,7 @@ FAST = (*COPIES, "TENSOR_SCALAR", "TENSOR_TENSOR")
 
 def _small_products(facts: Facts) -> Iterator[Advice]:
     products = facts.indices(lambda row: row.opcode == "MATMUL" and row.instruction_type != "TRANSPOSE")
-    columns = facts.of_operands(products, _moving)
+    columns = facts.of_texts(products, _moving)
     small = [index for index in products if 0 < columns[index] < FREE_MIN]
     if facts.chip is None or len(small) < max(FEW, MANY * len(products)):
         return
@@ -39,9 +39,9 @@ def _small_products(facts: Facts) -> Iterator[Advice]:
     )
 
 
-def _moving(operands: Sequence[Operand]) -> int:
+def _moving(text: str) -> int:
     """Return the columns of the moving tensor: of `moving` where the text names it, else of the source; 0 where it is not said."""
-    by_name = {operand.name: operand.free for operand in operands}
+    by_name = {operand.name: operand.free for operand in operands_in(text, ("moving=", "src="))}
     return by_name.get("moving") or by_name.get("src") or 0
 
 
