@@ -136,10 +136,10 @@ class _Found:
 
     def hear(self, recorded: Program | SimulatorError) -> None:
         """Judge a program, or why there is none."""
-        from neff_bench.simulator.execution.calls import judged
+        from neff_bench.simulator.execution.calls import judged, of_refusal
 
         if isinstance(recorded, Exception):
-            found = findings.of_refusal(recorded.what, self._place(recorded.source or ""), self.task.target)
+            found = of_refusal(recorded, self._place(recorded.source or ""), self.task.target)
             if found is None:
                 self.untold = self.untold or f"the simulator refuses it: {recorded}"
             else:

@@ -13,7 +13,8 @@ class Operand(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One operand of a call: a view of a buffer.
 
     `start`: its first partition. `step_bytes`: from row to row, in memory. `kind`: of the buffer (input, output, internal,
-    constant). `gathered`: its rows have addresses of their own; `dynamic`: its address is known at run time only. `columns_bytes`: of a row.
+    constant). `gathered`: its rows have addresses of their own; `dynamic`: its address is known at run time only. `columns_bytes`: of a row. `rows_apart`: partitions from
+    row to row.
     """
 
     memory: Memory
@@ -25,6 +26,7 @@ class Operand(msgspec.Struct, frozen=True, array_like=True, gc=False):
     dynamic: bool = False
     gathered: bool = False
     columns_bytes: int = 0
+    rows_apart: int = 1
 
     @property
     def partitions(self) -> int:

@@ -54,8 +54,9 @@ def page() -> str:
         "",
         f"`neff-bench check` knows {len(RULES)} rules. This page is made from their declarations by `python -m neff_bench.rules`.",
         "",
-        "An *error* is documented by AWS or refused by its published parser, and known in a second way. A *warning* is known in one way",
-        "alone. A *note* is deprecated, inferred, or done by AWS's own library. A kernel that breaks no rule may still be refused.",
+        "An *error* has public words of AWS (a page, a declaration, the source of its parser, or a message of its compiler that somebody published)",
+        "and was refused by a tool of AWS. A *warning* has one of the two. A *note* is deprecated, inferred, or done by AWS's own library or another",
+        "kernel that ran on a device. A kernel that breaks no rule may still be refused.",
     ]
     for letter, title in _FAMILIES.items():
         lines += ["", f"## {title}"]

@@ -84,11 +84,13 @@ class Rule:
 
     @property
     def level(self) -> Level:
-        """An error is documented or refused by the published parser, and known in a second way. What AWS's own library does, what
-        is deprecated and what is only inferred is a note."""
+        """The rule of evidence. An error has public words of AWS (a page, a declaration, the parser's source, or a message of the compiler
+        that somebody published) and was refused by a tool of AWS (the compiler, the parser, or Python itself where a name is absent).
+        With one of the two it is a warning. What AWS's own library does, what is deprecated and what is inferred is a note."""
         if set("COI") & set(self.sure):
             return "note"
-        return "error" if set("DF") & set(self.sure) and len(self.sure) > 1 else "warning"
+        words, refused = self.says or set("DFA") & set(self.sure), set("FMA") & set(self.sure)
+        return "error" if words and refused else "warning"
 
     @property
     def known_by(self) -> str:
@@ -223,6 +225,13 @@ SOURCES = {
     "standalone": ("a public guide of NKI compilation on a CPU (file 71463761378)", ""),
     "kernels": ("a public collection of kernels with notes (file 70888826738)", ""),
     "collectives": ("public notes on nki.collectives (file 70774282753)", ""),
+    "transpose": ("public findings on a matmul with B transposed, trn2 (file 55812284476)", ""),
+    "histogram": ("a public histogram kernel with notes (files 68977351840, 69049388797)", ""),
+    "blocked": ("public notes on a blocked matmul, trn2 (file 67510130695)", ""),
+    "deltanet1": ("notes on DeltaNet kernels on trn1 (file 59873268593)", ""),
+    "vision": ("notes on a vision model, SDK 2.29 (file 58648632791)", ""),
+    "views": ("public docstrings of experimental views (file 70153174010)", ""),
+    "profile": ("a public probe of NKI (file 62051429705)", ""),
     "triton-viz": ("triton-viz, tests of NKI beta 2 (file 52549002851)", ""),
 }
 """Where a rule is known from: what it is, and its address where that is known."""

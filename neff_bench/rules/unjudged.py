@@ -18,10 +18,6 @@ UNJUDGED = {
     "NBLL905": ("both cores have the same run-time branches", "AWS does not refuse it: the run hangs"),
     "NBLM508": ("a mutable parameter is returned", "the current dialect has no such type"),
     "NBLM523": ("several sums in one tile of PSUM", "AWS does not refuse it, and one user saw wrong numbers"),
-    "NBLM524": (
-        "a run-time offset in SBUF",
-        "AWS's migration guide does it; which instructions allow it is not public",
-    ),
     "NBLM532": ("older names of nl.tile_size", "NBLN129 and NBLN144 say it"),
     "NBLN134": ("kernels of SDK 2.28 and 2.29 in one trace", "a file does not say for which release it was written"),
     "NBLN137": ("names that came with NKI 0.2", "all known releases have them"),

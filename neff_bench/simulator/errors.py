@@ -45,6 +45,10 @@ class KernelError(CompileError):
     """A kernel that failed while it was recorded."""
 
 
+class FailedAssertion(KernelError):
+    """An assert of the kernel's own that does not hold."""
+
+
 class NkiValidationError(KernelError):
     """A rule of the hardware or of the dialect is violated."""
 

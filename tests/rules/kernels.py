@@ -11,7 +11,7 @@ from neff_bench.doors.estimation import record_kernel
 from neff_bench.rules import findings
 from neff_bench.rules.source import Source
 from neff_bench.simulator.errors import SimulatorError
-from neff_bench.simulator.execution.calls import judged
+from neff_bench.simulator.execution.calls import judged, of_refusal
 
 HEAD = """\
 import nki, nki.isa as nisa, nki.language as nl, nki.collectives as nccl
@@ -75,6 +75,6 @@ def found(text, target, lnc, path):
     try:
         every += judged(record_kernel(f"{path}:k", INPUTS, target, lnc, {}))
     except SimulatorError as error:
-        refused = findings.of_refusal(error.what, error.source or "", target)
+        refused = of_refusal(error, error.source or "", target)
         return [*every, *([refused] if refused else [])], str(error)
     return every, ""

@@ -4,7 +4,7 @@
 import ast
 from collections.abc import Callable, Iterator
 
-from neff_bench.rules.call import Call
+from neff_bench.rules.call import Call, Operand
 from neff_bench.rules.declared.dtypes import BITWISE
 from neff_bench.rules.judges import call, called, keyword, operator, refusal, source
 from neff_bench.rules.rule import rule
@@ -74,6 +74,12 @@ rule("E635", "both inputs of tensor_tensor begin at one partition", "nisa.tensor
 rule("E637", "rng on GpSimd needs trn2", "engine=nisa.engine.vector", "isa", "D", call("rng", lambda c: c.engine == "gpsimd"), chips="trn1")
 rule("E638", "nisa.nonzero_with_count needs trn2", "compare and add", "isa", "D", call("nonzero_with_count", lambda c: True), chips="trn1")
 rule("E639", "nisa.core_barrier needs trn2", "a launch of one core", "isa trntensor", "DM", call("core_barrier", lambda c: True), refusal("^core_barrier: cores"), chips="trn1", says="Shared memory is only supported on trn2")
-rule("E640", "nisa.rand_set_state needs trn2", "nisa.set_rng_seed", "isa", "D", call("rand_set_state", lambda c: True), chips="trn1")
+rule("E640", "nisa.rand_set_state and nisa.rand_get_state need trn2", "nisa.set_rng_seed", "isa", "D", call("rand_set_state rand_get_state", lambda c: True), chips="trn1")
 rule("E642", "this release leaves engine= of nc_transpose out of account", "leave it out", "notes", "D", keyword("nki.isa.nc_transpose", "engine"), until="2.29")
 rule("E641", "a function of one operand in tensor_scalar has operand None or 0", "operand0=None", "isa", "D", call("tensor_scalar", lambda c: any(c[f"op{at}"] in _UNARY and c[f"operand{at}"] not in (None, 0) for at in "01")))
+rule("E644", "op=nl.copy of activation takes no tile as its bias on trn1", "a number; nisa.tensor_scalar to add a tile", "deltanet1 kiln", "M", call("activation", lambda c: c["op"] == "copy" and isinstance(c["bias"], Operand)), chips="trn1", says="NCC_IBVF043 Activation function with type Copy only supports immediate bias")
+rule("E645", "tensor_tensor on GpSimd was seen to fail on trn1", "engine=nisa.engine.vector", "kiln isa", "MC", call("tensor_tensor", lambda c: c.engine == "gpsimd"), chips="trn1", says="NCC_IXCG965")
+rule("E648", "perf_mode=double_row needs trn2", "leave perf_mode= out", "isa", "D", call("nc_matmul", lambda c: c["perf_mode"] == "double_row"), chips="trn1")
+rule("E649", "the random state of the Vector Engine needs trn3", "engine=nisa.engine.gpsimd", "isa", "D", call("rand_set_state rand_get_state", lambda c: c.engine == "vector"), chips="trn2")
+rule("E650", "tensor_scalar_reduce has no reverse0 yet", "nisa.tensor_scalar with reverse0=True, then nisa.tensor_reduce", "isa", "D", call("tensor_scalar_reduce", lambda c: bool(c["reverse0"])))
+rule("E651", "range_select compares by equal, less, less_equal, greater or greater_equal", "one of these", "isa", "D", call("range_select", lambda c: not {c["comp_op0"], c["comp_op1"]} <= {"equal", "less", "less_equal", "greater", "greater_equal"}))

@@ -10,6 +10,7 @@ from neff_bench.rules.rule import OfSource, rule
 from neff_bench.rules.source import Source
 
 _COPY = "nisa.tensor_copy one of them into SBUF first"
+_TWICE = "NCC_IBVF027 Instruction can only read one of its non-scalar inputs from PSUM"
 
 
 def _both_in_psum(first: str, second: str) -> Callable[[Call], bool]:
@@ -66,6 +67,22 @@ def _transposed_of_its_own(given: Source) -> Iterator[ast.AST]:
                     yield node
 
 
+def _psum_of_outside(given: Source) -> Iterator[ast.AST]:
+    """Yield matmuls of dynamic loops into tiles in PSUM that the function made outside of them."""
+    for function in given.device:
+        made = [node for node in given.below(function) if isinstance(node, ast.Assign) and _makes_psum(node.value, given)]
+        for loop in given.below(function):
+            if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) == "nki.language.dynamic_range":
+                outside = {one.id for node in made if node not in given.below(loop) for one in node.targets if isinstance(one, ast.Name)}
+                for node in given.below(loop):
+                    if isinstance(node, ast.Call) and given.full(node.func) in ("nki.isa.nc_matmul", "nki.isa.nc_transpose"):
+                        dst = next((word.value for word in node.keywords if word.arg == "dst"), node.args[0] if node.args else None)
+                        while isinstance(dst, ast.Subscript):
+                            dst = dst.value
+                        if isinstance(dst, ast.Name) and dst.id in outside:
+                            yield node
+
+
 def _makes_psum(node: ast.AST, given: Source) -> bool:
     words = (*node.args, *(one.value for one in node.keywords)) if isinstance(node, ast.Call) else ()
     return any(given.full(word) == "nki.language.psum" for word in words)
@@ -84,14 +101,15 @@ rule("M511", "the result of a matmul lies in one PSUM bank of 2048 bytes", "512 
 rule("M512", "PSUM is full", "fewer tiles at one time; a partition has 8 banks of 2048 bytes", "sizes notes", "D", refusal(r"^PSUM of core \d is full|^psum tensor .* needs"), says="Out of memory in psum")
 rule("M513", "a kernel places all tiles of a memory or none", "address= for all of them, or for none", "megakernel standalone", "M", kernel(lambda k: any({tile.address is not None for tile in k.tiles if tile.memory == memory} == {True, False} for memory in ("sbuf", "psum"))), since="2.29", says="NCC_EGCA111 Memory allocation failed; Spilling is disabled")
 rule("M514", "a bfloat16 tile in PSUM is placed at a multiple of 4 bytes", "address=(partition, 4 * n)", "standalone", "M", kernel(lambda k: any(tile.memory == "psum" and tile.address is not None and tile.address % 4 for tile in k.tiles)))
-rule("M515", "tensor_tensor does not read PSUM twice", _COPY, "isa", "D", call("tensor_tensor", _both_in_psum("data1", "data2")), refusal("^tensor_tensor: data1 and data2 cannot both be in PSUM"))
-rule("M516", "scalar_tensor_tensor does not read PSUM twice", _COPY, "isa", "D", call("scalar_tensor_tensor", _both_in_psum("data", "operand1")))
-rule("M517", "tensor_tensor_scan does not read PSUM twice", _COPY, "isa", "D", call("tensor_tensor_scan", _both_in_psum("data0", "data1")))
+rule("M515", "tensor_tensor does not read PSUM twice", _COPY, "isa blocked", "DM", call("tensor_tensor", _both_in_psum("data1", "data2")), refusal("^tensor_tensor: data1 and data2 cannot both be in PSUM"), says=_TWICE)
+rule("M516", "scalar_tensor_tensor does not read PSUM twice", _COPY, "isa blocked", "DM", call("scalar_tensor_tensor", _both_in_psum("data", "operand1")), says=_TWICE)
+rule("M517", "tensor_tensor_scan does not read PSUM twice", _COPY, "isa blocked", "DM", call("tensor_tensor_scan", _both_in_psum("data0", "data1")), says=_TWICE)
 rule("M518", "iota and affine_select write SBUF", "a tile in nl.sbuf", "isa", "D", refusal("^(iota|affine_select): GpSimd cannot access PSUM"))
-rule("M519", "dma_transpose writes SBUF", "a tile in nl.sbuf, then nisa.dma_copy", "isa", "D", call("dma_transpose", lambda c: c["dst"].memory == "hbm"))
+rule("M519", "dma_transpose writes SBUF", "a tile in nl.sbuf, then nisa.dma_copy", "isa vision", "DM", call("dma_transpose", lambda c: c["dst"].memory == "hbm"), says="NCC_INLA001 DMACopy: transpose only supported for HBM->SB")
 rule("M520", "GpSimd does not reach PSUM", "engine=nisa.engine.vector", "isa trn1", "D", refusal("^(?!iota|affine_select).*: GpSimd cannot access PSUM"))
 rule("M521", "a matmul that accumulates onto what another instruction wrote gives undefined numbers on trn1 and trn2", "the first matmul of the sum without accumulate=True", "isa simulator", "D", kernel(lambda k: ", ".join(k.accumulates_onto)), chips="trn1 trn2", since="2.32")
 rule("M522", "a sum of matmuls is read after its last matmul", "read it once, at the end; or begin a new sum without accumulate=True", "prefill", "M", kernel(lambda k: ", ".join(k.read_open)), chips="trn2", says="NCC_ISCH714")
+rule("M524", "the address of an operand of a compute engine is known when the kernel is compiled", "nisa.dma_copy, which takes run-time addresses", "megakernel kiln", "M", call("", lambda c: ", ".join(sorted({one.memory for one in c.operands if one.dynamic and one.memory != "hbm"}))), says="NCC_INLA001 Dynamic Access is not allowed in the instruction; NCC_IBIR829")
 rule("M525", "a run-time offset is an argument of .ap()", "x.ap(pattern, scalar_offset=...)", "megakernel prefill nkilib", "MC", source(lambda given: (node for full, nodes in given.calls.items() if full not in (".ap", "") for node in nodes if any(word.arg == "scalar_offset" for word in node.keywords))), says="NCC_IBIR030")
 rule("M526", "indices of rows address HBM alone", "nisa.nc_n_gather or nisa.local_gather in SBUF", "patterns", "D", call("", lambda c: any(one.gathered and one.memory != "hbm" for one in c.operands)), call("dma_copy dma_transpose", lambda c: any(one.gathered and one.memory != "hbm" for one in c.operands)))
 rule("M527", "a view of vector_select takes no other dtype", "x.view(dtype) first, then .vector_select(...)", "notes", "D", source(_viewed_again), since="2.31")
@@ -102,3 +120,6 @@ rule("M531", "nl.rsqrt does not read PSUM", "nisa.activation(op=nl.rsqrt), or a 
 rule("X723", "nl.load_transpose2d of a tensor that the kernel made fails on trn1", "make it an argument of the kernel", "trnfft", "M", source(_transposed_of_its_own), chips="trn1", since="2.29")
 rule("X721", "two tiles that are used at one time are not placed at one address", "another address=", "autotune", "M", refusal("both were placed at"), says="NCC_ISCH714")
 rule("K951", "a kernel of nki-library refuses these shapes", "what the message asks for", "nkilib megakernel", "DM", refusal("Kernel validation exception"), says="NCC_INKI016")
+rule("M533", "nc_transpose on the Tensor Engine reads SBUF and writes PSUM", "nisa.tensor_copy; engine=nisa.engine.vector up to 32 x 32", "isa", "D", refusal("^nc_transpose: the Tensor engine reads SBUF"))
+rule("M534", "src and predicate of tensor_copy_predicated are not both in PSUM", _COPY, "isa", "D", call("tensor_copy_predicated", _both_in_psum("src", "predicate")))
+rule("M535", "a matmul in a dynamic loop writes PSUM that was made inside of the loop", "make the tile in the body", "kiln", "M", source(_psum_of_outside), says="NCC_IBIR092 Live-in/Live-out MemoryLocation not allocated to MemoryType: DRAM")

@@ -34,10 +34,9 @@ def _words(value: ast.AST, kind: type) -> bool:
     return isinstance(value, ast.Constant) and type(value.value) is kind
 
 
-def _arguments(*words: str) -> OfSource:
-    """Return keyword arguments with a constant of a wrong type: an integer for an enumeration, a string for a buffer."""
-    kind = str if "buffer" in words else int
-    return source(lambda given: (node for nodes in given.calls.values() for node in nodes for word in node.keywords if word.arg in words and _words(word.value, kind)))
+def _arguments(words: tuple[str, ...], *kinds: type) -> OfSource:
+    """Return keyword arguments with a constant of a wrong type, in calls of nki."""
+    return source(lambda given: (node for full, nodes in given.calls.items() if full.startswith("nki.") for node in nodes for word in node.keywords if word.arg in words and any(_words(word.value, kind) for kind in kinds)))
 
 
 def _loops(given: Source) -> Iterator[ast.For]:
@@ -335,7 +334,7 @@ def _collective_tensors(given: Source, wrong: Callable[[ast.Call], bool]) -> Ite
 
 
 def _nameless(made: ast.Call) -> bool:
-    return not any(word.arg == "name" for word in made.keywords)
+    return "hbm" in ast.unparse(made) and not any(word.arg == "name" for word in made.keywords)
 
 
 def _in_private_hbm(made: ast.Call) -> bool:
@@ -369,8 +368,8 @@ rule("P224", "the body of nl.fori_loop returns nothing", "write into a tile made
 rule("P225", "a tile made inside of a dynamic loop ends with it", "make it before the loop", "loops errors", "D", source(_used_after), since="2.32", says="err_local_variable_used_out_of_scope")
 rule("P226", "no dynamic loop inside of nl.no_reorder", "take the loop out", "notes", "D", source(_in_no_reorder), since="2.32")
 rule("P229", "a kernel is a function of its arguments alone: its result is kept", "make what changes an argument", "notes", "D", source(_impure), since="2.29")
-rule("P230", "an enumeration is no integer", "its member, such as nisa.dge_mode.hwdge", "migration", "D", _arguments(*_ENUMS), since="2.29")
-rule("P231", "a buffer is no string", "nl.sbuf, nl.psum, nl.shared_hbm", "migration", "D", _arguments("buffer"), since="2.29")
+rule("P230", "an enumeration is neither a number nor a text", "its member, such as nisa.dge_mode.hwdge", "migration", "D", _arguments(_ENUMS, int, str), since="2.29")
+rule("P231", "a buffer is no string", "nl.sbuf, nl.psum, nl.shared_hbm", "migration", "D", _arguments(("buffer",), str), since="2.29")
 rule("P232", "the parser knows no numpy inside of a kernel", "compute it outside", "guide", "I", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func).startswith("numpy."))), until=_PARSER)
 rule("P233", "a for loop binds one name", "for pair in pairs, then pair[0] and pair[1]", "parser spectral", "FM", _of(ast.For, lambda node: not isinstance(node.target, ast.Name)), until=_PARSER, says="expecting simple variable")
 rule("P234", "the parser knows no del, match, global, nonlocal, class or async inside of a kernel", "if and else, a dictionary", "parser", "F", syntax(ast.Delete, ast.Match, ast.Global, ast.Nonlocal, ast.ClassDef, ast.AsyncFor, ast.AsyncWith), until=_PARSER, says="NKI does not support 'del' statements")
@@ -389,5 +388,5 @@ rule("L903", "trn1 has launches of one core alone", "kernel[1]", "lnc codes", "D
 rule("L906", "a launch has one dimension", "kernel[2]", "migration notes", "D", source(lambda given: _grids(given, range(2, 9))), since="2.29", says="NKI only supports LNC 1 or 2")
 rule("C915", "nki.collectives.ReplicaGroup is made outside of the kernel", "make it at the top of the file", "collectives nkilib", "MC", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func) == "nki.collectives.ReplicaGroup")))
 rule("C918", "collectives of this release take no priority=", "leave it out", "stubs", "DA", source(lambda given: (node for full, nodes in given.calls.items() if full.startswith("nki.collectives.") for node in nodes if any(word.arg == "priority" for word in node.keywords))), until="2.29", says="unexpected keyword argument")
-rule("C912", "the tensors of a collective have a name", "nl.ndarray(..., name=...)", "collectives nkilib", "MC", source(lambda given: _collective_tensors(given, _nameless)), chips="trn2 trn3", says="NCC_IBIR440")
+rule("C912", "the tensors of a collective in HBM have a name", "nl.ndarray(..., name=...)", "collectives", "M", source(lambda given: _collective_tensors(given, _nameless)), chips="trn2 trn3", says="NCC_IBIR440")
 rule("C914", "the tensors of a collective lie in nl.shared_hbm", "buffer=nl.shared_hbm", "collectives isa", "M", source(lambda given: _collective_tensors(given, _in_private_hbm)), chips="trn2 trn3", since="2.29")

@@ -1,9 +1,13 @@
 """DMA and transfers between cores."""
 
 # fmt: off
+import ast
+from collections.abc import Iterator
+
 from neff_bench.rules.call import Call, Operand
-from neff_bench.rules.judges import call, refusal
+from neff_bench.rules.judges import call, refusal, source
 from neff_bench.rules.rule import rule
+from neff_bench.rules.source import Source
 
 _COLLECTIVES = "all_reduce all_gather reduce_scatter all_to_all collective_permute"
 _HALF = ("bfloat16", "float16", "int16", "uint16")
@@ -20,6 +24,10 @@ def _gathers(c: Call) -> bool:
 
 def _indexed(c: Call) -> bool:
     return any(one.dynamic for one in c.operands)
+
+
+def _not_unique(given: Source) -> Iterator[ast.AST]:
+    return (node for node in given.calls.get("nki.isa.dma_compute", ()) if any(word.arg == "unique_indices" and ast.unparse(word.value) == "False" for word in node.keywords))
 
 
 def _wide_rows(c: Call) -> bool:
@@ -42,8 +50,10 @@ rule("X722", "dma_transpose takes four dimensions in SDK 2.28", "src and dst res
 rule("X712", "dma_transpose by the hardware's descriptors moves elements of two bytes", "bfloat16, or dge_mode left out", "isa", "D", call("dma_transpose", lambda c: _hardware(c) and c["src"].dtype not in _HALF), chips="trn2 trn3")
 rule("X713", "dma_transpose by the hardware's descriptors reads 16 rows of at most 128 elements", "(16, 128), or dge_mode left out", "isa", "D", call("dma_transpose", _wide_rows), chips="trn2 trn3", since="2.32")
 rule("X714", "dma_transpose of indexed rows needs trn2, elements of two bytes, a multiple of 16 rows and software descriptors", "nisa.dma_copy of the rows, then nisa.dma_transpose", "isa", "D", call("dma_transpose", lambda c: c["src"].gathered and (c.target in ("trn1", "inf2") or _hardware(c) or c["src"].dtype not in _HALF or c["src"].partitions % 16)))
-rule("X715", "rows that dma_transpose writes lie a multiple of 32 bytes apart", "a wider tile", "standalone nkilib", "M", call("dma_transpose", lambda c: c["dst"].memory == "sbuf" and c["dst"].step_bytes % 32 != 0))
-rule("X717", "sendrecv needs two cores, trn2 and tiles in SBUF", "kernel[2]", "isa", "D", call("sendrecv", lambda c: c.lnc != 2 or c.target in ("trn1", "inf2") or any(one.memory != "sbuf" for one in c.operands)))
+rule("X715", "rows that dma_transpose writes lie a multiple of 32 bytes apart", "a wider tile", "nkilib standalone", "DM", call("dma_transpose", lambda c: c["dst"].memory == "sbuf" and c["dst"].step_bytes % 32 != 0), says="NCC_IBIR155")
+rule("X717", "sendrecv needs two cores, trn2 and tiles in SBUF", "kernel[2]", "isa", "D", refusal("^sendrecv: "), call("sendrecv", lambda c: c.lnc != 2 or c.target in ("trn1", "inf2") or any(one.memory != "sbuf" for one in c.operands)))
 rule("X718", "sendrecv moves a multiple of 16 partitions", "a tile of 16, 32, ... rows", "notes", "D", call("sendrecv", lambda c: c["src"].partitions % 16 != 0), until="2.29")
 rule("X719", "sendrecv by GpSimd moves at most 1024 bytes of a partition", "leave dma_engine= out", "isa", "D", call("sendrecv", lambda c: c["dma_engine"] == "gpsimd_dma" and c["src"].columns_bytes > 1024), since="2.29")
 rule("C913", "a collective does not take an input or a result of the kernel", "nisa.dma_copy to and from a tensor in nl.shared_hbm", "collectives kiln", "M", call(_COLLECTIVES, lambda c: any(isinstance(one, Operand) and one.kind in ("input", "output") for one in c.operands)), refusal(r"^\w+: .* is an input; copy it"), says="Collective instruction cannot read IO tensors; NCC_INLA001")
+rule("X724", "core_barrier joins the cores (0, 1) on a tensor in HBM", "a tensor in nl.shared_hbm, cores=(0, 1)", "isa", "D", call("core_barrier", lambda c: any(one.memory != "hbm" for one in c.operands) or (c["cores"] is not None and tuple(c["cores"]) != (0, 1))))
+rule("X725", "the indices of dma_compute are unique", "leave unique_indices= out", "isa", "D", source(_not_unique))

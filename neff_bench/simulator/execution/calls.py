@@ -16,6 +16,7 @@ from neff_bench.rules.call import Call, Kernel, Operand, Tile
 from neff_bench.rules.findings import Finding
 from neff_bench.rules.source import Source
 from neff_bench.simulator.compiler.program.columns import INDEX, PSUM, READ, WRITE, Table, item_bytes, table_of
+from neff_bench.simulator.errors import FailedAssertion, SimulatorError
 from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Instruction, Kind, Program
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ def _of_own_file(program: Program, folders: Iterable[str | Path]) -> list[Findin
     lines = {int(line) for file, _, line in (text.rpartition(":") for text in program.sources) if file == name}
     ran = [span for span in device if any(line in span for line in lines)]
     return [one for one in broken if any(one.line in span for span in ran)]
+
+
+def of_refusal(error: SimulatorError, place: str, target: str) -> Finding | None:
+    """Return the rule that the simulator's refusal of a kernel stands for, if any."""
+    what = f"AssertionError: {error.what}" if isinstance(error, FailedAssertion) else error.what
+    return findings.of_refusal(what, place, target)
 
 
 def judge_file(path: Path, target: str) -> None:
@@ -186,6 +193,7 @@ def _operand(access: Access, program: Program, known: dict[Access, Operand]) -> 
             bool(access.dynamic),
             any(part.index.elements > 1 for part in access.dynamic),
             access.columns * SIZE_BYTES[access.dtype],
+            access.pattern[0][0] // _row(buffer, access) if access.pattern and buffer.memory != "hbm" else 1,
         )
     return operand
 
@@ -194,5 +202,9 @@ def _start(access: Access, buffer: Buffer) -> int:
     """Return the partition in which a view of on-chip memory begins."""
     if buffer.memory == "hbm":
         return 0
-    row = max(buffer.row_bytes // SIZE_BYTES[access.dtype], 1)
-    return (buffer.partition + access.offset // row) % PARTITIONS
+    return (buffer.partition + access.offset // _row(buffer, access)) % PARTITIONS
+
+
+def _row(buffer: Buffer, access: Access) -> int:
+    """Return the elements of a partition."""
+    return max(buffer.row_bytes // SIZE_BYTES[access.dtype], 1)

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from neff_bench.simulator.errors import KernelError, MissingAttribute
+from neff_bench.simulator.errors import FailedAssertion, KernelError, MissingAttribute
 from neff_bench.simulator.recording.lines import OWN
 from neff_bench.simulator.recording.tensor import NkiTensor
 
@@ -29,7 +29,9 @@ def kernel_error(error: BaseException, function: Callable[..., Any]) -> KernelEr
     called = _called(error)
     if called and isinstance(error, (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)):
         what = f"{called} cannot take these arguments: {what}"
-    elif not isinstance(error, AssertionError):
+    elif isinstance(error, AssertionError):
+        return FailedAssertion(what, line)
+    else:
         what = f"{type(error).__name__}: {what}"
     return KernelError(what, line)
 
