@@ -48,7 +48,7 @@ class Ability:
 class Report:
     """Everything that the command found. `profile`: `device`, `simulated` or None. `core`: whether the simulator's compiled parts
     can be used. `judged_by`: the release of the SDK whose rules hold for
-    kernels. `problems`: what keeps the main job from running; `warnings`: what may spoil it."""
+    kernels. `problems`: what keeps kernels from being built and profiled; `warnings`: what may spoil it."""
 
     python: str
     toolchain: Literal["sim", "neuron"]
@@ -228,7 +228,7 @@ def answer(report: Report) -> Answer:
     profile = {"device": "on the device", "simulated": "simulated (neuron-sim)", None: "no"}[report.profile]
     toolchain = {"sim": "embedded, simulated", "neuron": "AWS Neuron SDK"}[report.toolchain]
     sections = {
-        "Main job": [("build", toolchain), ("profile", profile), ("core", report.core)],
+        "What runs here": [("build kernels", toolchain), ("profile them", profile), ("the simulator", report.core)],
         "Host": [
             ("python", report.python),
             ("instance", report.devices.instance or "unknown"),
@@ -236,7 +236,7 @@ def answer(report: Report) -> Answer:
                 "devices",
                 f"{len(report.devices.devices)}, {len(used)} of them in use" if report.devices.devices else "none",
             ),
-            ("cores", _cores(report.devices)),
+            ("NeuronCores", _cores(report.devices)),
             ("driver", report.devices.driver or "not loaded (aws-neuronx-dkms)"),
             ("runtime", report.devices.runtime or "absent: no libnrt (aws-neuronx-runtime-lib)"),
             ("free disk", f"{free} for {report.out}"),
@@ -254,7 +254,9 @@ def answer(report: Report) -> Answer:
     }
     said = [f"warning: {warning}" for warning in report.warnings]
     said += [f"problem: {problem}" for problem in report.problems]
-    said.append("The main job cannot run here." if report.problems else "The main job can run here.")
+    said.append(
+        "Kernels cannot be built and profiled here." if report.problems else "Kernels can be built and profiled here."
+    )
     columns = (Column(""), Column("", wraps=True))
     grids = [Grid(columns, rows, title=title, keeps_empty=True) for title, rows in sections.items()]
     records = [

@@ -24,6 +24,8 @@ def profile(options: Options) -> int:
     DIR may also hold NEFFs, traces and profile JSONs from elsewhere; they are read as they are. A NEFF
     that has no profile is captured, with inputs made from what it says of its tensors.
 
+    What a column means: neff-bench explain NAME, as in neff-bench explain "active us".
+
     \b
     profile-neffs /tmp/mlp_benchmark_neffs
     profile-neffs neffs --cores 0-7 --num-exec 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import NamedTuple
 
 from neff_bench.rules import RULES
@@ -16,6 +17,9 @@ CODES = (
 """The rules that tell the dialects apart: names and arguments that are gone for good, and what tiles do no longer."""
 _STILL = tuple(code for code in CODES if RULES[code].until is None)
 """The rules that hold for a file that already imports the current dialect: it may be half way."""
+
+OLD_IMPORT, NEW_IMPORT = "NBLN156", "the same from nki"
+"""The rule that old imports break, and what takes their place: the rule itself sends its reader to this command."""
 
 
 class Use(NamedTuple):
@@ -34,7 +38,8 @@ def uses(source: Source) -> list[Use]:
         rule = RULES[code]
         for node, said in judged_source(rule, source):
             fixed = rule.fix is not None and any(True for _ in rule.fix(node, source))
-            name, _, instead = (said or rule.forbids).partition(" -> ")
+            told = f"{ast.unparse(node)} -> {NEW_IMPORT}" if code == OLD_IMPORT else said or rule.forbids
+            name, _, instead = told.partition(" -> ")
             found.add(Use(getattr(node, "lineno", 0), name, instead or rule.instead, fixed))
     return sorted(found)
 

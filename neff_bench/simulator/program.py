@@ -142,6 +142,7 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     `sources`: "file.py:33" strings, of an HLO graph "%dot.3 = dot(%p0, %p1)"; index 0 is "" (unknown). `callers`: for each of them the index of the line that called it, 0 for none.
     `model_flops`: 2 x MAC of the HLO graph; None for NKI kernels, whose NEFFs carry no HLO statistics.
     `before_middle_end`: AWS's compiler changes the program in ways that are not known: it adds loads and stores, or computes once what is repeated.
+    `what_changes`: which of its parts those are, in words.
     `spilled_bytes`: what its instructions write to HBM because SBUF has no room, where AWS's compiler spills what is not known;
     `reloaded_bytes`: what they read of it.
     `left_out_bytes`: what its instructions do not read from HBM because it still lies in SBUF: which loads AWS's compiler leaves out is known
@@ -167,6 +168,7 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     keeps_weights: bool = False
     reloaded_bytes: int = 0
     left_out_bytes: int = 0
+    what_changes: str = ""
 
     def call_stack(self, source: int) -> tuple[str, ...]:
         """Return the lines that called a line, outermost first."""

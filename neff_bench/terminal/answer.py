@@ -18,6 +18,7 @@ class Column(NamedTuple):
     `right`: it holds numbers. `wraps`: its texts may take several lines where the page is narrow. `name`: the key that
     `--columns` knows it by beside its head. `rank`: a terminal that is too narrow leaves out the columns of the highest rank
     first; those of rank 0 always stay. `common`: where all lines have the same text, a terminal shows it once, above the table.
+    `meaning`: what it holds, which a page shows where the pointer rests on its head.
     `bound`: it is the low or the high end of a range; a terminal shows both as `(low-high)` behind the number before them.
     """
 
@@ -28,6 +29,7 @@ class Column(NamedTuple):
     rank: int = 0
     common: bool = False
     bound: bool = False
+    meaning: str = ""
 
 
 @dataclass(frozen=True)

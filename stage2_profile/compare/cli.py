@@ -13,9 +13,10 @@ def _list_metrics(ctx: click.Context, option: click.Parameter, value: bool) -> N
     if not value:
         return
     from neff_bench.stage2_profile.compare.report import metrics_answer
+    from neff_bench.stage2_profile.metrics.rows import METRICS
     from neff_bench.terminal.output import write_answer
 
-    write_answer(metrics_answer(), "table", None)
+    write_answer(metrics_answer(METRICS.values()), "table", None)
     ctx.exit()
 
 
@@ -23,7 +24,7 @@ def _list_metrics(ctx: click.Context, option: click.Parameter, value: bool) -> N
 @takes(CompareOptions)
 @click.option(
     "--list-metrics", is_flag=True, is_eager=True, expose_value=False, callback=_list_metrics,
-    help="Say which metrics there are, and exit.",
+    help="Say which metrics there are and what each means, and exit.",
 )  # fmt: skip
 def compare(options: CompareOptions) -> int:
     """Compare profiles: the ratio of each metric, and whether B is worse, better, the same, or nobody can tell.

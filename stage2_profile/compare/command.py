@@ -45,7 +45,7 @@ def compare_rows(options: CompareOptions) -> int:
         check_common(pairing, a, b)
         breaks = broken_rules(pairing, asked) if asked else []
         verdicts = [] if options.between or asked else judge(pairing, Config())
-        said = [*(summary(verdicts) if verdicts else ()), *notes]
+        said = [*([summary(verdicts)] if verdicts else ()), *notes]
         answers.append(answer(pairing, a, b, options.metrics, options.list_all, breaks, said, letter))
         broken += breaks
         judged += verdicts

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from neff_bench.stage2_profile.compare.comparison import COMPARED, Difference, differences, geometric_mean
 from neff_bench.stage2_profile.compare.verdict import VERDICTS, Pairing
 from neff_bench.stage2_profile.metrics.exactness import exact_part
-from neff_bench.stage2_profile.metrics.rows import BAD, METRICS
+from neff_bench.stage2_profile.metrics.metric import Metric
+from neff_bench.stage2_profile.metrics.rows import BAD
 from neff_bench.terminal.answer import Answer, Column, Grid
 
 ALWAYS = ("total_time_us", "total_active_time_us", "mfu_percent")
@@ -57,20 +58,22 @@ def answer(
     return Answer([_record(difference) for difference in found], FIELDS, [grid])
 
 
-def metrics_answer() -> Answer:
-    """Return every metric of a row: unit, which way is better, whether a simulated value is exact, and its column."""
-    columns = [Column(head) for head in ("metric", "unit", "better", "simulated", "column")]
+def metrics_answer(metrics: Iterable[Metric]) -> Answer:
+    """Return what metrics of a row are: unit, which way is better, whether a simulated value is exact, the column, and the meaning."""
+    heads = ("metric", "unit", "better", "simulated", "column", "meaning")
     lines = [
         [
             each.name,
             each.unit,
-            each.better or "not compared",
+            each.better or "-",
             "exact" if each.exact else "estimated" if each.source else "measured",
-            each.head + (" (% of the total)" if each.share else ""),
+            each.head + (", %" if each.share else ""),
+            each.meaning,
         ]
-        for each in METRICS.values()
+        for each in metrics
     ]
-    return Answer([], [], [Grid(columns, lines)])
+    records = [dict(zip(heads, line)) for line in lines]
+    return Answer(records, heads, [Grid([Column(head, wraps=head == "meaning") for head in heads], lines)])
 
 
 def _asked(difference: Difference, metrics: Sequence[str], list_all: bool) -> bool:
@@ -86,10 +89,9 @@ def summary(pairing: Pairing, found: Sequence[Difference], letter: str) -> list[
     mean = geometric_mean([difference.ratio for difference in totals if difference.ratio])
     if mean is not None:
         counts = Counter(difference.verdict for difference in totals)
-        parts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
-        lines.append(
-            f"{letter} takes {mean:.4f} times the total time of A (geometric mean over {len(totals)}: {', '.join(parts)})."
-        )
+        parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+        of = "1 case" if len(totals) == 1 else f"{len(totals)} cases, geometric mean"
+        lines.append(f"{letter} takes {mean:.4f} times the total time of A ({of}; by total time alone: {parts}).")
     if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
         errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
         lines.append(f"SIMULATED: {exact_part(errors)}times: " + (" or ".join(errors) or "of the model") + ".")

@@ -20,6 +20,7 @@ A counter that rose fails no case whose time got better: it is the price of that
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -118,13 +119,13 @@ def word_of(judged: Sequence[Judged]) -> Verdict:
     return next((verdict for verdict in VERDICTS if verdict in words), "cannot tell")
 
 
-def summary(judged: Sequence[Judged]) -> list[str]:
-    """Return the word in a few sentences."""
+def summary(judged: Sequence[Judged]) -> str:
+    """Return the word, and how many cases it is said of."""
     cases = dict.fromkeys(each.case for each in judged)
     failing = dict.fromkeys(each.case for each in judged if each.fails)
     better = {each.case for each in judged if each.verdict == "better"} - set(failing)
     if not cases:
-        return ["NOTHING TO JUDGE: no case is on both sides."]
+        return "NOTHING TO JUDGE: no case is on both sides."
     told = {
         "worse": f"{len(failing)} of {len(cases)} cases got worse",
         "better": f"none of {len(cases)} cases got worse, {len(better)} got better",
@@ -133,11 +134,14 @@ def summary(judged: Sequence[Judged]) -> list[str]:
     }
     word = word_of(judged)
     also = f"; {len(better)} got better" if better and failing else ""
-    counted = {verdict: sum(each.verdict == verdict for each in judged) for verdict in VERDICTS}
-    return [
-        f"{word.upper()}: {told[word]}{also}.",
-        ", ".join(f"{count} {verdict}" for verdict, count in counted.items() if count) + " (metrics).",
-    ]
+    return f"{word.upper()}: by total time and counters, {told[word]}{also}."
+
+
+def counted(judged: Sequence[Judged]) -> str:
+    """Return how many of the numbers of all cases have which verdict."""
+    counts = Counter(each.verdict for each in judged)
+    found = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    return f"Numbers judged, over all cases: {found}."
 
 
 def first_failure(judged: Sequence[Judged]) -> str | None:

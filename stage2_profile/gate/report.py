@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from neff_bench.stage2_profile.compare.verdict import Judged, summary
+from neff_bench.stage2_profile.compare.verdict import Judged, counted, summary
 from neff_bench.stage2_profile.gate.lines import Change
 from neff_bench.terminal.answer import Answer, Column, Grid
 
@@ -34,7 +34,13 @@ Lines = Mapping[str, "Sequence[Change] | str"]
 def answer(judged: Sequence[Judged], lines: Lines, new: Sequence[str], notes: Sequence[str], title: str) -> Answer:
     """Return the answer of the gate. `new`: cases that only the newer side has. `notes`: what must be said first."""
     told = [each for each in judged if each.verdict != "same"]
-    said = [*notes, *summary(judged), *([f"New, with nothing to hold against: {', '.join(new)}."] if new else ())]
+    numbers = [counted(judged)] if judged else []
+    said = [
+        *notes,
+        summary(judged),
+        *numbers,
+        *([f"New, with nothing to hold against: {', '.join(new)}."] if new else ()),
+    ]
     grids = [Grid(COLUMNS, [_line(each) for each in told], said, title)]
     grids += (
         [Grid(LINE_COLUMNS, source, [], "Source lines whose instructions changed")]

@@ -21,11 +21,12 @@ NS_PER_US = 1000.0
 CONTROL = "(around the kernel)"
 FETCH = "(instruction fetch)"
 WITH_LINE = "/./"
+WAIT = "EVENT_SEMAPHORE"
 
 
 @dataclass(frozen=True)
 class Event:
-    """One instruction, or one DMA packet. `where`: its innermost source line, else its HLO operation or tensor, else `(opcode)`.
+    """One instruction, or one DMA packet. `duration_us`: its time at work, without `wait_us`. `where`: its innermost source line, else its HLO operation or tensor, else `(opcode)`.
     `CONTROL`: what the compiler and runtime add around a kernel. `FETCH`: packets that bring instructions to the engines. `callers`: the lines that called the innermost one, outermost first. `located`: a source line or an HLO operation made it."""
 
     engine: str
@@ -73,8 +74,9 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             operands=row.operands.strip() or row.bir_instruction_name,
             core=row.subgraph,
             start_us=row.timestamp / NS_PER_US,
-            duration_us=row.duration / NS_PER_US,
-            wait_us=row.evt_wait_time / NS_PER_US,
+            # An EVENT_SEMAPHORE does nothing but wait: the active times of a row leave it out, too.
+            duration_us=0.0 if row.opcode == WAIT else row.duration / NS_PER_US,
+            wait_us=(row.evt_wait_time + (row.duration if row.opcode == WAIT else 0)) / NS_PER_US,
             callers=row.nki_call_stack,
             located=bool(row.nki_source_location or row.hlo_name),
         )

@@ -88,14 +88,15 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
     called = ["A line holds what the functions that it calls did; the innermost line of most of it stands beside it."]
     notes = [
         *called * any(line.innermost != line.where for line in hot.lines),
-        "Times are summed over cores and, for DMA, over packets that run at the same time; waits are not in them.",
+        "us: time at work. waits us: time before that, in which the engine had nothing to do. Both are sums over the cores, and for DMA over packets "
+        "that move at the same time, so they can be larger than the total time.",
     ]
     if hot.row.source != "simulated" and not any(SOURCE_LINE.search(line.where) for line in hot.lines):
         notes.append("The NEFF names no source lines; generate-neffs --debug-info compiles them in.")
     if any(line.where == CONTROL for line in hot.lines):
         notes.append(f"{CONTROL}: what the compiler and the runtime add; no line of the kernel makes it.")
     if hot.row.source == "simulated":
-        notes.append("What the kernel waits for, and what to change: neff-bench explain DIR/CASE/file.neff")
+        notes.append("What the kernel waits for, and what to change: neff-bench explain DIR/CASE/file.neff.")
         notes.append(f"SIMULATED by {hot.row.tool}, model {hot.row.model}." if hot.row.model else "SIMULATED.")
     return [
         Grid(LINE_COLUMNS, _once(lines), title=f"{hot.row.case}: slowest source lines"),

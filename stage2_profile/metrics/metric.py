@@ -41,12 +41,13 @@ Source = Callable[[Evidence, Numbers], float | None]
 
 @dataclass(frozen=True)
 class Metric:
-    """`unit`: also the end of the name. `source`: None for what the bundle tells. `better`: None for what is not compared.
+    """`unit`: also the end of the name. `meaning`: what it is, in words. `source`: None for what the bundle tells. `better`: None for what is not compared.
     `head`: of its column in the table for people, empty where it has none; `share`: shown there in percent of the total time.
     """
 
     name: str
     unit: Unit
+    meaning: str
     source: Source | None
     better: Better | None
     head: str
@@ -60,6 +61,7 @@ class Metric:
 
 def metric(
     unit: Unit,
+    meaning: str,
     source: str | tuple[str, ...] | Source | None = None,
     *,
     trace: Callable[[Ntff], float | None] | None = None,
@@ -69,6 +71,7 @@ def metric(
 ) -> Any:
     """Return the field of a metric in a row.
 
+    `meaning`: what it is, in words that follow its name.
     `source`: an attribute of `Summary`, several that are summed, or a function; the number is the median over the
     executions that have it. `trace`: where it stands in a trace that no tool has viewed, in the unit that the attribute has.
     Raises `TypeError` for an attribute that `Summary` lacks or that has another unit.
@@ -76,6 +79,7 @@ def metric(
     names = (source,) if isinstance(source, str) else source
     told = {
         "unit": unit,
+        "meaning": meaning,
         "source": _from_summary(names, unit, trace) if isinstance(names, tuple) else names,
         "better": better,
         "head": head,

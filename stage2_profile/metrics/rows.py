@@ -68,21 +68,13 @@ class Row:
     `check`: `passed` or `wrong` say what the outputs are against the reference; `not built`: there is no NEFF; `suspect`: something is known that says
     that the outputs or the times cannot be right, and `reason` names it; `unchecked`: there is no reference.
     `deterministic`: whether all executions of a capture had the same outputs; None where the tool did not compare them.
-    Times: medians over the profiled executions; `total_time_us` from start to end with idle gaps, `*_active_us` the union
-    of the instructions (DMA packets) of one engine over the physical cores; `total_time_iqr_us` the interquartile range
-    over `executions`; `total_time_low_us`, `total_time_high_us` the 80 % interval in which
-    hardware's total is expected for a simulated row; `execution_time_us`, with a range of its own, the device latency of one launch as the
-    runtime tells it, which lies below the total of a profile; `clock` says by which of the two clocks `total_time_us` is; `throttle_active_us` with a limited clock, on the core with most of
-    it; `gap_us` between the end of what ran before on the core and the beginning of the execution, of a system trace;
-    `execution_ci_*_us` the 95 % confidence interval of the median over the executions of one capture, which share its
-    circumstances (from 6 on); `total_time_ci_*_us` the 95 % confidence interval of the median over `capture_count` captures. `shapes`: of the inputs, `3*128x512` for three equal ones.
+    What each metric means stands in its line. `clock`: by which of the two clocks `total_time_us` is. `shapes`: of the inputs, `3*128x512` for three equal ones.
     `ranks`: of a case that runs on several; its row has the numbers of `slowest_rank`, the one with the largest median total time, and
     `by_rank` has a row for each `rank`, with its own numbers and check. Equal times: the first is the slowest.
     `kernel_path`: which of its code paths the kernel takes for these dimensions (`CTE`, `TKG`), where it has several.
-    `fixed_overhead_us`: the part of a simulated time that any kernel has. `uncompared_operations`: those that hold an engine for more than
+    `uncompared_operations`: those that hold an engine for more than
     a tenth of a simulated total time and whose cost was never compared with hardware; empty for none.
-    `mfu_percent`: model_flops / (mfu_peak_tflops x total time); `mfu_estimated_percent` is the profiler's own figure.
-    `arithmetic_intensity`: model FLOPs per HBM byte moved. `command`: a shell line that repeats the profile, from the
+    `command`: a shell line that repeats the profile, from the
     directory above the bundle. `warnings`: what was odd though the profile is good. `findings`: what is known
     of the kernel beside its numbers, with its line; one that says that the outputs cannot be trusted makes the check `suspect`.
     """
@@ -102,61 +94,61 @@ class Row:
     check: Check | None = None
     max_abs_error: float | None = None
     # fmt: off
-    total_time_us: float | None = metric("us", "total_time_s", trace=lambda trace: trace.total_time_s, better="lower", head="total us")
-    total_time_low_us: float | None = metric("us", "simulator_low_total_time_s", head="low us")
-    total_time_high_us: float | None = metric("us", "simulator_high_total_time_s", head="high us")
-    execution_time_us: float | None = metric("us", "simulator_execution_time_s", better="lower", head="execution us")
-    execution_time_low_us: float | None = metric("us", "simulator_low_execution_time_s", head="execution low us")
-    execution_time_high_us: float | None = metric("us", "simulator_high_execution_time_s", head="execution high us")
-    total_active_time_us: float | None = metric("us", "total_active_time_s", trace=lambda trace: trace.total_active_time_s, better="lower", head="active us")
-    tensor_active_us: float | None = metric("us", "tensor_engine_active_time_s", trace=engine("tensor"), better="lower", head="Tensor", share=True)
-    vector_active_us: float | None = metric("us", "vector_engine_active_time_s", trace=engine("vector"), better="lower", head="Vector", share=True)
-    scalar_active_us: float | None = metric("us", "scalar_engine_active_time_s", trace=engine("scalar"), better="lower", head="Scalar", share=True)
-    gpsimd_active_us: float | None = metric("us", "gpsimd_engine_active_time_s", trace=engine("gpsimd"), better="lower", head="GpSimd", share=True)
-    sync_active_us: float | None = metric("us", "sync_engine_active_time_s", trace=engine("sync"), better="lower", head="Sync", share=True)
-    dma_active_us: float | None = metric("us", "dma_active_time_s", trace=lambda trace: trace.dma.active_time_s if trace.dma else None, better="lower", head="DMA", share=True)
-    mfu_percent: float | None = metric("percent", derived.mfu_percent, better="higher", head="MFU%")
-    mfu_peak_tflops: float | None = metric("TFLOPS", derived.peak_tflops)
-    model_flops: int | None = metric("FLOPs", derived.model_flops, better="either")
-    hardware_flops: int | None = metric("FLOPs", "hardware_flops", better="lower")
-    matmul_instruction_count: int | None = metric("count", "matmul_instruction_count", trace=lambda trace: trace.matmul_instruction_count, better="lower")
-    hbm_read_bytes: int | None = metric("bytes", "hbm_read_bytes", better="lower")
-    hbm_write_bytes: int | None = metric("bytes", "hbm_write_bytes", better="lower")
-    arithmetic_intensity: float | None = metric("FLOPs/byte", derived.arithmetic_intensity)
-    compile_time_s: float | None = metric("s", better="lower")
-    tensor_instruction_count: int | None = metric("count", "tensor_engine_instruction_count", trace=instructions("tensor"), better="lower")
-    vector_instruction_count: int | None = metric("count", "vector_engine_instruction_count", trace=instructions("vector"), better="lower")
-    scalar_instruction_count: int | None = metric("count", "scalar_engine_instruction_count", trace=instructions("scalar"), better="lower")
-    gpsimd_instruction_count: int | None = metric("count", "gpsimd_engine_instruction_count", trace=instructions("gpsimd"), better="lower")
-    sync_instruction_count: int | None = metric("count", "sync_engine_instruction_count", trace=instructions("sync"), better="lower")
-    instruction_count: int | None = metric("count", INSTRUCTIONS, trace=all_instructions, better="lower")
-    dma_packet_count: int | None = metric("count", PACKETS, trace=lambda trace: trace.dma.packets if trace.dma else None, better="lower")
-    static_dma_packet_count: int | None = metric("count", "static_dma_packet_count", trace=packets("static"), better="lower")
-    software_dynamic_dma_packet_count: int | None = metric("count", "software_dynamic_dma_packet_count", trace=packets("software_dynamic"), better="lower")
-    hardware_dynamic_dma_packet_count: int | None = metric("count", "hardware_dynamic_dma_packet_count", trace=packets("hardware_dynamic"), better="lower")
-    collective_count: int | None = metric("count", "cc_op_count", better="lower")
-    collective_active_us: float | None = metric("us", "cc_op_active_time_s", better="lower")
-    collective_sent_bytes: int | None = metric("bytes", "simulator_collective_sent_bytes", better="lower")
-    dma_queue_count: int | None = metric("count", "dma_queue_count", trace=lambda trace: len(trace.queues) or None, better="either")
-    fixed_overhead_us: float | None = metric("us", "simulator_fixed_overhead_time_s")
-    mfu_estimated_percent: float | None = metric("percent", "mfu_estimated_fraction", better="higher")
-    neuroncore_cycle_count: int | None = metric("cycles", "neuroncore_cycle_count", trace=lambda trace: trace.neuroncore_cycle_count)
-    sbuf_read_bytes: int | None = metric("bytes", "sbuf_read_bytes", better="lower")
-    sbuf_write_bytes: int | None = metric("bytes", "sbuf_write_bytes", better="lower")
-    psum_read_bytes: int | None = metric("bytes", "psum_read_bytes", better="lower")
-    psum_write_bytes: int | None = metric("bytes", "psum_write_bytes", better="lower")
-    inputs_outputs_weights_bytes: int | None = metric("bytes", "inputs_outputs_weights_size_bytes", better="either")
-    weight_bytes: int | None = metric("bytes", "weight_size_bytes", better="either")
-    mfu_max_achievable_percent: float | None = metric("percent", "mfu_max_achievable_estimated_fraction")
-    executions: int | None = metric("count", derived.executions)
-    total_time_iqr_us: float | None = metric("us", derived.total_time_iqr_us)
-    gap_us: float | None = metric("us", better="lower", head="gap us")
-    throttle_active_us: float | None = metric("us", derived.throttle_active_us)
-    execution_ci_low_us: float | None = metric("us", derived.execution_ci_low_us)
-    execution_ci_high_us: float | None = metric("us", derived.execution_ci_high_us)
-    capture_count: int | None = metric("count", derived.capture_count)
-    total_time_ci_low_us: float | None = metric("us", derived.total_time_ci_low_us)
-    total_time_ci_high_us: float | None = metric("us", derived.total_time_ci_high_us)
+    total_time_us: float | None = metric("us", "the time of one execution, from its first instruction to its last, with the gaps in which nothing runs", "total_time_s", trace=lambda trace: trace.total_time_s, better="lower", head="total us")
+    total_time_low_us: float | None = metric("us", "the lower end of the range in which hardware's total time is expected, for a simulated row: 8 of 10 kernels lie within theirs", "simulator_low_total_time_s", head="low us")
+    total_time_high_us: float | None = metric("us", "the upper end of that range", "simulator_high_total_time_s", head="high us")
+    execution_time_us: float | None = metric("us", "the time of one launch on the device as nki.benchmark reports it, some microseconds below the total of a profile", "simulator_execution_time_s", better="lower", head="execution us")
+    execution_time_low_us: float | None = metric("us", "the lower end of the range of execution_time_us", "simulator_low_execution_time_s", head="execution low us")
+    execution_time_high_us: float | None = metric("us", "the upper end of that range", "simulator_high_execution_time_s", head="execution high us")
+    total_active_time_us: float | None = metric("us", "the part of the total time in which at least one engine or one DMA works", "total_active_time_s", trace=lambda trace: trace.total_active_time_s, better="lower", head="active us")
+    tensor_active_us: float | None = metric("us", "the time in which the Tensor Engine works; like all engine times without its waits, and once where both cores work at the same time", "tensor_engine_active_time_s", trace=engine("tensor"), better="lower", head="Tensor", share=True)
+    vector_active_us: float | None = metric("us", "the time in which the Vector Engine works", "vector_engine_active_time_s", trace=engine("vector"), better="lower", head="Vector", share=True)
+    scalar_active_us: float | None = metric("us", "the time in which the Scalar Engine works", "scalar_engine_active_time_s", trace=engine("scalar"), better="lower", head="Scalar", share=True)
+    gpsimd_active_us: float | None = metric("us", "the time in which the GpSimd Engine works; where it issues a DMA, the time to issue it", "gpsimd_engine_active_time_s", trace=engine("gpsimd"), better="lower", head="GpSimd", share=True)
+    sync_active_us: float | None = metric("us", "the time in which the Sync Engine works, which issues DMAs and waits for the others", "sync_engine_active_time_s", trace=engine("sync"), better="lower", head="Sync", share=True)
+    dma_active_us: float | None = metric("us", "the time in which at least one DMA moves data", "dma_active_time_s", trace=lambda trace: trace.dma.active_time_s if trace.dma else None, better="lower", head="DMA", share=True)
+    mfu_percent: float | None = metric("percent", "model FLOPs utilisation: model_flops / (mfu_peak_tflops x total time)", derived.mfu_percent, better="higher", head="MFU%")
+    mfu_peak_tflops: float | None = metric("TFLOPS", "what the Tensor Engines of the row's cores do at most for its dtype", derived.peak_tflops)
+    model_flops: int | None = metric("FLOPs", "the multiplications and additions that the mathematics of the case needs", derived.model_flops, better="either")
+    hardware_flops: int | None = metric("FLOPs", "the multiplications and additions that the Tensor Engine does, transposes among them", "hardware_flops", better="lower")
+    matmul_instruction_count: int | None = metric("count", "MATMUL instructions of the Tensor Engine", "matmul_instruction_count", trace=lambda trace: trace.matmul_instruction_count, better="lower")
+    hbm_read_bytes: int | None = metric("bytes", "the bytes that DMAs read from HBM", "hbm_read_bytes", better="lower")
+    hbm_write_bytes: int | None = metric("bytes", "the bytes that DMAs write to HBM", "hbm_write_bytes", better="lower")
+    arithmetic_intensity: float | None = metric("FLOPs/byte", "model_flops for each byte that is read from HBM or written to it", derived.arithmetic_intensity)
+    compile_time_s: float | None = metric("s", "how long this host took to build the NEFF", better="lower")
+    tensor_instruction_count: int | None = metric("count", "instructions of the Tensor Engine, waits among them", "tensor_engine_instruction_count", trace=instructions("tensor"), better="lower")
+    vector_instruction_count: int | None = metric("count", "instructions of the Vector Engine, waits among them", "vector_engine_instruction_count", trace=instructions("vector"), better="lower")
+    scalar_instruction_count: int | None = metric("count", "instructions of the Scalar Engine, waits among them", "scalar_engine_instruction_count", trace=instructions("scalar"), better="lower")
+    gpsimd_instruction_count: int | None = metric("count", "instructions of the GpSimd Engine, waits among them", "gpsimd_engine_instruction_count", trace=instructions("gpsimd"), better="lower")
+    sync_instruction_count: int | None = metric("count", "instructions of the Sync Engine, waits among them", "sync_engine_instruction_count", trace=instructions("sync"), better="lower")
+    instruction_count: int | None = metric("count", "instructions of all engines, waits among them", INSTRUCTIONS, trace=all_instructions, better="lower")
+    dma_packet_count: int | None = metric("count", "the packets that all DMAs consist of; a DMA is cut into packets, which move at the same time", PACKETS, trace=lambda trace: trace.dma.packets if trace.dma else None, better="lower")
+    static_dma_packet_count: int | None = metric("count", "packets of DMAs whose descriptors were written when the kernel was compiled", "static_dma_packet_count", trace=packets("static"), better="lower")
+    software_dynamic_dma_packet_count: int | None = metric("count", "packets of DMAs whose descriptors GpSimd writes while the kernel runs", "software_dynamic_dma_packet_count", trace=packets("software_dynamic"), better="lower")
+    hardware_dynamic_dma_packet_count: int | None = metric("count", "packets of DMAs whose descriptors the hardware writes while the kernel runs", "hardware_dynamic_dma_packet_count", trace=packets("hardware_dynamic"), better="lower")
+    collective_count: int | None = metric("count", "collective operations, such as all-reduce", "cc_op_count", better="lower")
+    collective_active_us: float | None = metric("us", "the time in which at least one collective runs", "cc_op_active_time_s", better="lower")
+    collective_sent_bytes: int | None = metric("bytes", "the bytes that this rank sends to others", "simulator_collective_sent_bytes", better="lower")
+    dma_queue_count: int | None = metric("count", "the DMA queues that are used", "dma_queue_count", trace=lambda trace: len(trace.queues) or None, better="either")
+    fixed_overhead_us: float | None = metric("us", "the part of a simulated total time before and after the kernel, which every kernel has", "simulator_fixed_overhead_time_s")
+    mfu_estimated_percent: float | None = metric("percent", "model FLOPs utilisation as the profiler itself states it", "mfu_estimated_fraction", better="higher")
+    neuroncore_cycle_count: int | None = metric("cycles", "the clock cycles of the core during the execution", "neuroncore_cycle_count", trace=lambda trace: trace.neuroncore_cycle_count)
+    sbuf_read_bytes: int | None = metric("bytes", "the bytes that engines and DMAs read from SBUF", "sbuf_read_bytes", better="lower")
+    sbuf_write_bytes: int | None = metric("bytes", "the bytes that engines and DMAs write to SBUF", "sbuf_write_bytes", better="lower")
+    psum_read_bytes: int | None = metric("bytes", "the bytes that engines read from PSUM", "psum_read_bytes", better="lower")
+    psum_write_bytes: int | None = metric("bytes", "the bytes that engines write to PSUM", "psum_write_bytes", better="lower")
+    inputs_outputs_weights_bytes: int | None = metric("bytes", "the bytes that the tensors of the kernel hold: inputs, weights and outputs", "inputs_outputs_weights_size_bytes", better="either")
+    weight_bytes: int | None = metric("bytes", "the bytes that its weights hold", "weight_size_bytes", better="either")
+    mfu_max_achievable_percent: float | None = metric("percent", "the model FLOPs utilisation that the profiler says this kernel can reach at most, given the bytes that it moves", "mfu_max_achievable_estimated_fraction")
+    executions: int | None = metric("count", "how many executions were profiled; times are medians over them", derived.executions)
+    total_time_iqr_us: float | None = metric("us", "the interquartile range of the total time over the executions: the middle half of them lies within so many microseconds", derived.total_time_iqr_us)
+    gap_us: float | None = metric("us", "the time between the end of what ran before on the core and the beginning of the execution, from a system trace", better="lower", head="gap us")
+    throttle_active_us: float | None = metric("us", "the time with a limited clock, on the core with most of it", derived.throttle_active_us)
+    execution_ci_low_us: float | None = metric("us", "the lower end of the 95 % confidence interval of the median total time over the executions of one capture, from 6 on", derived.execution_ci_low_us)
+    execution_ci_high_us: float | None = metric("us", "the upper end of that interval", derived.execution_ci_high_us)
+    capture_count: int | None = metric("count", "how many captures the row is the median of", derived.capture_count)
+    total_time_ci_low_us: float | None = metric("us", "the lower end of the 95 % confidence interval of the median total time over the captures", derived.total_time_ci_low_us)
+    total_time_ci_high_us: float | None = metric("us", "the upper end of that interval", derived.total_time_ci_high_us)
     # fmt: on
     shapes: str | None = None
     kernel_path: str | None = None

@@ -29,10 +29,11 @@ CLOCKS: Mapping[Clock, tuple[str, str, str]] = {
 
 def _column(metric: Metric, times: Sequence[str]) -> Column:
     if metric.name == times[0]:
-        return Column(metric.head, right=True, name=metric.name)
+        return Column(metric.head, right=True, name=metric.name, meaning=metric.meaning)
     of_other_clock = metric.name not in times and any(metric.name in names for names in CLOCKS.values())
     rank = _RANKS.get(metric.name, 6) if metric.head and not of_other_clock else HIDDEN
-    return Column(metric.head or metric.name, right=True, name=metric.name, rank=rank, bound=metric.name in times)
+    bound, meaning = metric.name in times, metric.meaning + (", in percent of the total time" if metric.share else "")
+    return Column(metric.head or metric.name, right=True, name=metric.name, rank=rank, bound=bound, meaning=meaning)
 
 
 def table_columns(clock: Clock) -> tuple[Column, ...]:

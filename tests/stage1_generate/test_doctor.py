@@ -22,19 +22,19 @@ def run(*arguments):
 
 
 @pytest.mark.skipif(compiled.slow() is not None, reason="the core is not compiled here")
-def test_a_bare_host_can_run_the_main_job_simulated(tmp_path):
+def test_a_bare_host_builds_and_profiles_simulated(tmp_path):
     done = run("--toolchain", "sim", "--out", str(tmp_path))
     assert done.exit_code == 0
     assert done.output.splitlines()[:4] == [
-        "Main job",
-        "build   embedded, simulated",
-        "profile simulated (neuron-sim)",
-        "core    compiled",
+        "What runs here",
+        "build kernels embedded, simulated",
+        "profile them  simulated (neuron-sim)",
+        "the simulator compiled",
     ]
     assert "mlp nki can be built" in " ".join(done.output.split())
     newest = newest_published().name
     assert f"judged by those of SDK {newest}, the newest that is out" in " ".join(done.output.split())
-    assert done.output.endswith("The main job can run here.\n")
+    assert done.output.endswith("Kernels can be built and profiled here.\n")
 
 
 def test_json_says_why_an_implementation_cannot_be_built(tmp_path):
@@ -171,7 +171,7 @@ def test_install_help_names_the_wheels_of_the_newest_release_by_version_and_aws_
 def test_parts_that_are_not_compiled_are_a_line_of_doctor_and_of_each_command(monkeypatch, tmp_path):
     monkeypatch.setattr(compiled, "FOLDER", tmp_path)
     said = " ".join(run("--out", str(tmp_path)).stdout.split())
-    assert "core plain (about 3 times slower: the compiled core is absent; the compiled " in said
+    assert "the simulator plain (about 3 times slower: the compiled core is absent; the compiled " in said
     shapes = tmp_path / "shapes.yaml"
     shapes.write_text(
         "cases: [{kernel: exp, implementation: nki, N: 128, M: 128, target: trn2, lnc: 1, dtype: float32}]"

@@ -40,7 +40,7 @@ def copy(tmp_path_factory) -> Path:
         (["compare", "rows.json", "rows.json"], "case=a"),
         (["tiling", "stairs.csv"], "M=64"),
         (["buckets", "stairs.csv"], "count=5"),
-        (["doctor", "--toolchain", "sim"], "part=Main job"),
+        (["doctor", "--toolchain", "sim"], "part=What runs here"),
     ],
 )
 def test_a_format_is_one_file(copy, words, expected):

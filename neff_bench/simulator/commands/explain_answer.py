@@ -45,14 +45,28 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
         )
     grids = [
         Grid((), (), head),
-        _grid("critical path", ("", "us", "%"), _path(explanation)),
-        _grid("waits", ("core", "engine", "waits for", "us"), list(_waits(explanation))[:lines]),
-        _grid("lines", ("source", "critical path us", "engine time us"), list(_lines(explanation))[:lines]),
-        _grid("what if", ("change", "us", "%"), _what_if(explanation, changed)),
+        _grid(
+            "critical path: the chain of work and waits that the kernel's time consists of",
+            ("", "us", "%"),
+            _path(explanation),
+        ),
+        _grid(
+            "waits: how long each engine had nothing to do, and for whom it waited",
+            ("core", "engine", "waits for", "us"),
+            list(_waits(explanation))[:lines],
+        ),
+        _grid(
+            "lines: your source; of DMAs that move at the same time, the critical path has only the one that ends last",
+            ("source", "critical path us", "engine time us"),
+            list(_lines(explanation))[:lines],
+        ),
+        _grid(
+            "what if: the total time with what --what-if changes", ("change", "us", "%"), _what_if(explanation, changed)
+        ),
         _advice_grid(findings.advice),
         _grid(
-            "constants, better by a factor of two",
-            ("constant", "gain us", "why"),
+            "what if the chip were better: each of its constants (explain --constants) by a factor of two",
+            ("constant", "saves us", "total time"),
             list(_advice(findings.sensitivity))[:lines],
         ),
     ]
@@ -66,13 +80,15 @@ def _advice_grid(found: Sequence[Advice]) -> Grid:
     if not found:
         return Grid((), (), ["no rule found anything that would save 2 % of the time"], title="advice")
     return _grid(
-        "advice; gain: the time on the critical path that it is about", ("do", "gain us", "why"), _advice(found)
+        "advice; gain: the time on the critical path that it is about; what an edit saves can be more or less",
+        ("do", "gain us", "why"),
+        _advice(found),
     )
 
 
 def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
-    numbers = ("us", "%", "critical path us", "engine time us", "gain us")
-    wraps = ("source", "do", "why")
+    numbers = ("us", "%", "critical path us", "engine time us", "gain us", "saves us")
+    wraps = ("source", "do", "why", "total time")
     return Grid([Column(head, head in numbers, head in wraps) for head in heads], list(rows), title=title)
 
 

@@ -28,6 +28,13 @@ from neff_bench.simulator.compiler.program.capacity import check_capacity, memor
 from neff_bench.simulator.errors import CapacityError
 from neff_bench.simulator.program import Instruction, Program
 
+NO_ROOM_IN_PSUM = "products that PSUM has no room for"
+NO_ROOM_IN_SBUF = "tiles that SBUF has no room for"
+LOADED_AGAIN = "loads that the kernel repeats"
+COMPUTED_AGAIN = "computations that the kernel repeats"
+NOT_JOINED = "tiles that it joins where SBUF has room"
+"""The parts of a program that AWS's compiler changes in ways that are not known."""
+
 
 def compiled(program: Program, has_middle_end: bool | None) -> Program:
     """Return the program that AWS's compiler makes. has_middle_end: False where one of the old dialect skips it, None for the current dialect."""
@@ -39,13 +46,15 @@ def compiled(program: Program, has_middle_end: bool | None) -> Program:
 def _back_end(program: Program) -> Program:
     program = without_loads_in_place(with_new_tiles(program), most_kept_bytes=0)
     cores = [shared_copies(program, steps) for steps in program.cores]
-    return with_stores_in_turn(with_identities(program, cores, known=True))
+    return with_stores_in_turn(with_identities(program, cores, ()))
 
 
 def _middle_end(program: Program) -> Program:
     """Apply as many of the known transformations as memory has room for."""
-    known = not _overflows(program, "psum")
-    program = program if known else within_psum(program) or program
+    changes: dict[str, None] = {}
+    if _overflows(program, "psum"):
+        changes[NO_ROOM_IN_PSUM] = None
+        program = within_psum(program) or program
     spills = not _fits(program)
     made, kept = program, []
     for core in range(len(program.cores)):
@@ -56,11 +65,15 @@ def _middle_end(program: Program) -> Program:
         fit = _within_sbuf(made, core, plans, room_bytes, spills)
         if fit is None:
             # The operands of one instruction do not fit. What of its tiles the compiler keeps where there is no room is not known.
-            return with_identities(program, [shared_copies(program, core) for core in program.cores], known=False)
+            return with_identities(
+                program, [shared_copies(program, core) for core in program.cores], (NO_ROOM_IN_SBUF,)
+            )
         # AWS's compiler keeps bytes of SBUF for itself, so it changes a program that needs them.
         fits_as_written = room_bytes <= open_sbuf_bytes(chip_for(program.target))
-        known = known and fits_as_written and not (repeated or fit.changed)
-        known = known and not repeats_a_computation(program.buffers, instructions)
+        computed_again = repeats_a_computation(program.buffers, instructions)
+        no_room = fit.changed or not fits_as_written
+        found = ((repeated, LOADED_AGAIN), (no_room, NO_ROOM_IN_SBUF), (computed_again, COMPUTED_AGAIN))
+        changes.update((what, None) for is_so, what in found if is_so)
         made = msgspec.structs.replace(
             made,
             buffers=fit.buffers,
@@ -70,7 +83,7 @@ def _middle_end(program: Program) -> Program:
         kept.append(fit.instructions)
     whole, cores, all_merged = _merged_in_room(made, kept)
     shared = [shared_copies(whole, instructions) for instructions in cores]
-    return with_identities(whole, shared, known and all_merged)
+    return with_identities(whole, shared, [*changes] if changes or all_merged else [NOT_JOINED])
 
 
 def _plans(program: Program, core: int, loaded_once: list[Instruction], room_bytes: int) -> list[list[Instruction]]:
@@ -113,7 +126,7 @@ def _merged(
 
 def _has_room(program: Program, cores: Sequence[Sequence[Instruction]], crowded: bool = False) -> bool:
     """Return whether all tiles of these instructions have room beside the bytes of SBUF that the compiler keeps; in a `crowded` program with them."""
-    whole = with_identities(program, cores, known=False)
+    whole = with_identities(program, cores, ())
     room = open_sbuf_bytes(chip_for(program.target))
     return _fits(whole) and (crowded or all(rows_at_once(whole.buffers, steps) <= room for steps in whole.cores))
 

@@ -8,9 +8,6 @@ from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.interval import Interval, interval
 from neff_bench.simulator.timing.schedule import Schedule
 
-BEFORE_MIDDLE_END = "AWS's compiler changes this program in ways that are not known; counts and HBM bytes are not exact"
-"""For programs to which AWS's compiler adds loads and stores."""
-
 LEFT_OUT = "AWS's compiler left out 72 to 100 % of such bytes in the one kernel that was compared"
 """For loads of what still lies in SBUF: the five shapes of a GEMM that docs/model.md names."""
 
@@ -54,7 +51,8 @@ def not_comparable(program: Program, schedule: Schedule) -> str:
         return OUR_LOWERING
     if program.before_middle_end:
         spills = f"; it spills {program.spilled_bytes:,} bytes, and which ones AWS's compiler spills is not known"
-        return BEFORE_MIDDLE_END + (spills if program.spilled_bytes else "")
+        changed = f"AWS's compiler changes {program.what_changes or 'this program'} in ways that are not known; counts and HBM bytes are not exact"
+        return changed + (spills if program.spilled_bytes else "")
     if not any(kind.queue == COLLECTIVES for core in schedule.cores for kind in core.code.transfers.kinds):
         return ""
     variable = any(step.op in ("all_gather_v", "all_to_all_v") for core in program.cores for step in core)

@@ -74,5 +74,7 @@ def grid(shown: Grid, links: Sequence[int | None] = ()) -> str:
 
 
 def _label(column: Column) -> str:
-    """Return the name of a column without a head, for who does not see it."""
+    """Return what a column means, for the pointer; the name of one without a head, for who does not see it."""
+    if column.meaning:
+        return f' title="{text(column.meaning)}"'
     return "" if column.head else f' aria-label="{text(column.name or "marks")}"'

@@ -31,7 +31,7 @@ def loads(program):
 def test_a_load_of_what_is_on_chip_is_removed():
     program = recorded(scaled, X.shape, G.shape, middle_end=True)
     assert len(loads(program)) == 1 + 1  # those of x are one DMA
-    assert program.before_middle_end
+    assert (program.before_middle_end, program.what_changes) == (True, "loads that the kernel repeats")
     assert np.array_equal(simulate(jit(scaled))(X, G), X * np.tile(G, (4, 1)))
 
 

@@ -44,6 +44,8 @@ def test_a_program_before_the_middle_end_has_a_wide_range_and_says_that_its_coun
         "-50 to +200 % on hardware, the farthest of 30 measured rows of 4 repositories: AWS"
     )
     assert stated(program).endswith("counts and HBM bytes are not exact")
+    named = msgspec.structs.replace(program, what_changes="loads that the kernel repeats")
+    assert "AWS's compiler changes loads that the kernel repeats in ways that are not known;" in stated(named)
     assert "not exact" not in stated(matmul())
 
 

@@ -150,7 +150,10 @@ def test_two_single_profiles_are_compared_whatever_their_names(tmp_path):
 def test_the_geometric_mean_is_over_all_cases(file):
     a = file("a.json", row(total=100.0), row(size=256, total=100.0))
     b = file("b.json", row(total=50.0), row(size=256, total=200.0))
-    assert "B takes 1.0000 times the total time of A (geometric mean over 2: 1 worse, 1 better)" in run(a, b).stdout
+    assert (
+        "B takes 1.0000 times the total time of A (2 cases, geometric mean; by total time alone: 1 worse, 1 better)"
+        in run(a, b).stdout
+    )
 
 
 def test_a_difference_within_the_iqr_is_noise(file):

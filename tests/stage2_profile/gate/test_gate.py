@@ -110,9 +110,15 @@ def test_the_configuration_chooses_the_metrics(file, tmp_path):
 
 def test_a_gate_that_could_compare_nothing_does_not_say_that_it_passed():
     gone = judge(pair_cases([row()], [], False), Config())
-    assert summary(gone)[0] == "CANNOT TELL: of 1 cases none is known to have got worse or better."
-    assert summary(judge(pair_cases([row()], [row()], False), Config()))[0] == "SAME: none of 1 cases changed."
-    assert summary([])[0] == "NOTHING TO JUDGE: no case is on both sides."
+    assert (
+        summary(gone)
+        == "CANNOT TELL: by total time and counters, of 1 cases none is known to have got worse or better."
+    )
+    assert (
+        summary(judge(pair_cases([row()], [row()], False), Config()))
+        == "SAME: by total time and counters, none of 1 cases changed."
+    )
+    assert summary([]) == "NOTHING TO JUDGE: no case is on both sides."
 
 
 def test_a_gate_that_could_judge_nothing_does_not_pass():

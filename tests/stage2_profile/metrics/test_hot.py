@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.cli import profile
-from neff_bench.stage2_profile.metrics.hot import Line, hot_instructions, hot_lines, parse_search, read_events
+from neff_bench.stage2_profile.metrics.hot import CONTROL, Line, hot_instructions, hot_lines, parse_search, read_events
 from neff_bench.stage2_profile.metrics.hot_report import Hot, answer, cut
 from neff_bench.stage2_profile.metrics.rows import Row
 
@@ -51,7 +51,7 @@ def test_lines_are_summed_by_engine_slowest_first_and_control_last(kernel):
     assert lines(kernel) == [
         ("Tensor", "/k/kernel.py:33", 2, pytest.approx(0.4)),
         ("Tensor", "/k/kernel.py:3", 1, pytest.approx(0.35)),
-        ("Tensor", "(around the kernel)", 1, pytest.approx(0.25)),
+        ("Tensor", "(around the kernel)", 1, 0),
         ("Vector", "(CAST)", 1, pytest.approx(0.07)),
         ("DMA", "weights", 2, pytest.approx(0.9)),
         ("DMA", "(instruction fetch)", 1, pytest.approx(0.02)),
@@ -60,8 +60,15 @@ def test_lines_are_summed_by_engine_slowest_first_and_control_last(kernel):
 
 def test_percent_is_of_the_engine(kernel):
     first = hot_lines(read_events(kernel), parse_search("kernel.py:33"), 1)[0]
-    assert first.percent == pytest.approx(40)
+    assert first.percent == pytest.approx(100 * 400 / 750)
     assert first.wait_us == pytest.approx(0.05)
+
+
+def test_an_instruction_that_only_waits_is_no_work_as_in_the_active_time_of_a_row(kernel):
+    found = {
+        line.where: line for line in hot_lines(read_events(kernel), parse_search(None), 9) if line.engine == "Tensor"
+    }
+    assert (found[CONTROL].time_us, found[CONTROL].wait_us) == (0, pytest.approx(0.25))
 
 
 def test_count_is_for_each_engine(kernel):
@@ -114,7 +121,7 @@ def test_the_command_lists_lines_and_instructions(kernel):
     result = run(kernel.parent, "--hot", 5)
     assert result.exit_code == 0, result.output
     assert "slowest source lines" in result.stdout
-    assert re.search(r"k/kernel.py:33\s+MATMUL\s+2\s+0.400\s+40.0", result.stdout)
+    assert re.search(r"k/kernel.py:33\s+MATMUL\s+2\s+0.400\s+53.3", result.stdout)
     assert "slowest instructions" in result.stdout
 
 

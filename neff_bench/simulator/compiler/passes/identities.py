@@ -16,15 +16,20 @@ from neff_bench.simulator.numpy_dtypes import numpy_dtype
 from neff_bench.simulator.program import PARTITIONS, Access, Buffer, Instruction, Program
 
 
-def with_identities(program: Program, cores: Sequence[Sequence[Instruction]], known: bool) -> Program:
+def with_identities(program: Program, cores: Sequence[Sequence[Instruction]], changes: Sequence[str]) -> Program:
     """Return the program that runs: these instructions behind the loads of their identity matrices, on a PE that keeps its weights.
 
-    `known`: whether AWS's compiler is known to make the same program.
+    `changes`: the parts of which AWS's compiler makes something else than we do, in words; none where it is known to make the same program.
     """
     buffers, loads = _identities(program, cores)
     whole = tuple((*load, *core) for load, core in zip(loads, cores, strict=True))
     return msgspec.structs.replace(
-        program, buffers=buffers, cores=whole, before_middle_end=not known, keeps_weights=True
+        program,
+        buffers=buffers,
+        cores=whole,
+        before_middle_end=bool(changes),
+        what_changes=" and ".join(changes),
+        keeps_weights=True,
     )
 
 
