@@ -48,7 +48,7 @@ def variants(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def rows_of_commands(chosen: list[dict[str, Any]], folder: Path, *options: str) -> list[dict[str, Any]]:
-    """The rows of `generate-neffs` and `profile-neffs`, in the order of the variants. `options`: of both commands."""
+    """Return the rows of `generate-neffs` and `profile-neffs`, in the order of the variants. `options`: of both commands."""
     cases = [
         {
             "kernel": KERNEL,
@@ -72,7 +72,7 @@ def rows_of_commands(chosen: list[dict[str, Any]], folder: Path, *options: str) 
 
 
 def differences(estimated: dict[str, Any], row: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The metrics in which two rows differ."""
+    """Return the metrics in which two rows differ."""
     from neff_bench.stage2_profile.metrics.rows import METRICS
 
     names = [name for name in METRICS if name not in BUILT]
@@ -126,7 +126,7 @@ def _cpu_s(who: int) -> float:
 
 
 def _resident_mib() -> float:
-    """Of this process, now."""
+    """Return the resident memory of this process, now."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 

@@ -60,7 +60,7 @@ def numbers(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_told(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    """Whether a row with other numbers says that something is wrong."""
+    """Return whether a row with other numbers says that something is wrong."""
     return bool(after["status"] == "failed" and after["reason"]) or set(after["warnings"]) > set(before["warnings"])
 
 
@@ -73,7 +73,7 @@ def flip(path: Path, bit: int) -> None:
 
 
 def soak(store: Path, flips: int, seed: int) -> tuple[Counter[str], list[str]]:
-    """What became of each flip, and what changed in silence."""
+    """Return what became of each flip, and what changed in silence."""
     chance, good = random.Random(seed), rows(store)
     files = [path for path in sorted(store.rglob("*")) if path.is_file() and path.stat().st_size]
     seen: Counter[str] = Counter()

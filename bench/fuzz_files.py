@@ -101,7 +101,7 @@ def mutated(data: bytes, others: list[bytes], chance: random.Random) -> bytes:
 
 
 def retyped(data: bytes, chance: random.Random) -> bytes | None:
-    """The same JSON with one value of another type, or the same table with another column; None for another kind of file."""
+    """Return the same JSON with one value of another type, or the same table with another column; None for another kind of file."""
     from neff_bench.neffs.checksums import seal
 
     if data.startswith(b"PAR1"):
@@ -261,7 +261,7 @@ def from_others(store: Path) -> dict[str, Kind]:
 
 
 def _checked(commands: list[list[str]]) -> str:
-    """In place of running them: what an agent gave is text below the root, and no option."""
+    """Stand in for running them: what an agent gave is text below the root, and no option."""
     for words in commands:
         given = words[words.index("--") + 1 :] if "--" in words else []
         if any("\0" in word for word in words) or any(Path(word).is_absolute() or ".." in word for word in given):
@@ -274,7 +274,7 @@ def _checked(commands: list[list[str]]) -> str:
 
 
 def _called(path: Path) -> None:
-    """A call of an agent, up to the commands that it would run."""
+    """Make a call of an agent, up to the commands that it would run."""
     import asyncio
 
     from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
@@ -377,7 +377,7 @@ cases:
 
 
 def whole_profile() -> dict[str, Any]:
-    """A whole profile with every table that is read."""
+    """Return a whole profile with every table that is read."""
     return {
         "summary": [{"total_time": 3e-05, "hardware_flops": 10, "instance_type": "trn2.3xlarge"}],
         "metadata": [{"pe_clock_freq": 2.4, "num_physical_cores": 2}],
@@ -437,7 +437,7 @@ def guard_writes(inside: Path, tally: Tally) -> None:
 
 
 def attempt(read: Reader, path: Path, label: str, tally: Tally) -> None:
-    """One reading under its bounds."""
+    """Read once under the bounds."""
     from neff_bench.errors import NeffBenchError
 
     def late(*_: object) -> None:
@@ -464,7 +464,7 @@ def attempt(read: Reader, path: Path, label: str, tally: Tally) -> None:
 
 
 def tree(directory: Path, known: dict[str, Kind], changed: dict[str, bytes]) -> int:
-    """A directory from elsewhere with one file of each kind, some of them changed; returns how many."""
+    """Return a directory from elsewhere with one file of each kind, some of them changed; returns how many."""
     shutil.rmtree(directory, ignore_errors=True)
     (directory / "below").mkdir(parents=True)
     for number, name in enumerate(("neff", "ntff", "json", "hlo")):
@@ -475,7 +475,7 @@ def tree(directory: Path, known: dict[str, Kind], changed: dict[str, bytes]) -> 
 
 
 def profile(path: Path, **options: Any) -> None:
-    """`profile-neffs --parse-only`, its answer to a file."""
+    """Run `profile-neffs --parse-only`, its answer to a file."""
     from neff_bench.stage2_profile.directory import profile_directory
     from neff_bench.stage2_profile.options import Options
 
@@ -484,7 +484,7 @@ def profile(path: Path, **options: Any) -> None:
 
 
 def damaged_store(directory: Path, store: Path, kind: str, data: bytes) -> Path:
-    """A copy of the store with one file changed."""
+    """Return a copy of the store with one file changed."""
     shutil.rmtree(directory, ignore_errors=True)
     shutil.copytree(store, directory)
     wanted = {
@@ -549,7 +549,7 @@ def _directory(
     label: str,
     tally: Tally,
 ) -> int:
-    """A tree from elsewhere or a store, with files changed; returns how many."""
+    """Return a tree from elsewhere or a store, with files changed; returns how many."""
     if chance.random() < 0.8:
         names = chance.sample(["neff", "ntff", "json", "hlo"], chance.randint(1, 4))
         changed = {name: mutated(chance.choice(known[name].sound), others, chance) for name in names}
@@ -563,7 +563,7 @@ def _directory(
 
 
 def finished_store(directory: Path) -> tuple[Path, Path]:
-    """A store of one small case with a run, the shapes file that it was made of, and beside them its whole profile as tables."""
+    """Return a store of one small case with a run, the shapes file that it was made of, and beside them its whole profile as tables."""
     shapes, store, scripts = directory / "shapes.yaml", directory / "store", Path(sys.executable).parent
     shapes.write_text(
         "cases:\n  - {kernel: matmul, implementation: nki, target: trn2, lnc: 1, M: 128, K: 128, N: 128}\n"
@@ -579,7 +579,7 @@ def finished_store(directory: Path) -> tuple[Path, Path]:
 
 
 def run(count: int, seeds: tuple[int, ...], jobs: int) -> list[Tally]:
-    """The tallies of all seeds, `count` files in all; a process that a signal ended is a fault."""
+    """Return the tallies of all seeds, `count` files in all; a process that a signal ended is a fault."""
     with tempfile.TemporaryDirectory() as name:
         store, shapes = finished_store(Path(name))
         context, tallies = multiprocessing.get_context("spawn"), []

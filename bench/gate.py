@@ -67,7 +67,7 @@ class Failed(Exception):
 
 @contextlib.contextmanager
 def checked_out(commit: str, folder: str) -> Iterator[Path]:
-    """A worktree of a commit, with its core compiled."""
+    """Provide a worktree of a commit, with its core compiled."""
     tree = Path(folder, commit.replace("/", "-"))
     while tree.exists():
         tree = tree.with_name(tree.name + "-again")
@@ -113,7 +113,7 @@ def run(name: str, tree: Path, files: Path, planted_s: float = 0.0) -> tuple[flo
 
 
 def interval(ratios: list[float]) -> tuple[float, float]:
-    """The 95 % confidence interval of the median, from the order of the values alone."""
+    """Return the 95 % confidence interval of the median, from the order of the values alone."""
     ordered, n = sorted(ratios), len(ratios)
     below, skip = 0.0, -1
     while below + math.comb(n, skip + 1) / 2**n <= 0.025:

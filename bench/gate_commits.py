@@ -36,7 +36,7 @@ class Commit:
 
 
 def twice(line: str) -> str:
-    """A statement, and the same again."""
+    """Return a statement, and the same again."""
     return line + line
 
 
@@ -85,7 +85,7 @@ REFACTORED = [
 
 
 def commented(checkout: Path) -> list[Commit]:
-    """A comment above the first import of a kernel's file, which moves every line of it."""
+    """Return a comment above the first import of a kernel's file, which moves every line of it."""
     found = []
     for name in COMMENTED:
         text = (checkout / PACKAGE / f"{name}.py").read_text()
@@ -116,7 +116,7 @@ def main() -> int:
 
 
 def judged(work: Path, commit: Commit) -> tuple[str, str]:
-    """What the gate says of a commit, and the first line of why."""
+    """Return what the gate says of a commit, and the first line of why."""
     file = work / "head" / PACKAGE / commit.file
     text = file.read_text()
     change(work / "head", commit)

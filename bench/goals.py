@@ -8,15 +8,15 @@ class Goals:
         self.missed = 0
 
     def at_most(self, limit: float, what: str, ratio: float, beside: str) -> None:
-        """`ratio`: of what this costs to what `beside` costs."""
+        """Say whether the goal is met. `ratio`: of what this costs to what `beside` costs."""
         self._print(ratio <= limit, f"{what}: {ratio:.2f} x {beside}", f"at most {limit:g}")
 
     def at_least(self, limit: float, what: str, ratio: float, beside: str) -> None:
-        """`ratio`: of how fast this is to how fast `beside` is."""
+        """Say whether the goal is met. `ratio`: of how fast this is to how fast `beside` is."""
         self._print(ratio >= limit, f"{what}: {ratio:.2f} x {beside}", f"at least {limit:g}")
 
     def not_compared(self, what: str, package: str) -> None:
-        """A peer is absent: nothing is known, so nothing passes."""
+        """Say that a peer is absent: nothing is known, so nothing passes."""
         print(f"not compared: {what}: {package} is not installed", flush=True)
 
     def _print(self, good: bool, told: str, goal: str) -> None:

@@ -19,7 +19,7 @@ ROWS = 20
 
 
 def cpu_s(argv: list[str], environ: dict[str, str]) -> float:
-    """Of a command and of all that it started and waited for."""
+    """Return the CPU seconds of a command and of all that it started and waited for."""
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -41,7 +41,7 @@ def matmul(lhs_t, rhs, block_m=1024, block_n=1024, block_k=1024, tile_n=512, ord
 
 
 def block(blocks, name, source, k, block_k, at, width):
-    """The block of an operand at (k, at): [128, block_k / 128, width]; loaded unless it is the one in SBUF."""
+    """Return the block of an operand at (k, at): [128, block_k / 128, width]; loaded unless it is the one in SBUF."""
     known, tile = blocks.get(name, (None, None))
     if known != (k, at):
         tile = nl.ndarray((ROWS, block_k // ROWS, width), dtype=source.dtype, buffer=nl.sbuf)

@@ -26,7 +26,7 @@ _HEAD = {
 
 
 def scalar(draw: random.Random) -> str:
-    """A number that each of the types holds exactly, in one of them."""
+    """Return a number that each of the types holds exactly, in one of them."""
     if draw.random() < 0.4:
         return f"{draw.choice(_WHOLE)}({draw.randrange(4)})"
     return f"{draw.choice(_SCALARS)}({draw.choice((-1.5, -0.25, 0.5, 2.0))})"
@@ -79,7 +79,7 @@ def step(draw: random.Random, dtypes: dict[str, str]) -> tuple[list[str], list[s
 
 
 def kernel(number: int) -> tuple[str, str, str]:
-    """A kernel `k<number>`, its reference, and its case."""
+    """Return a kernel `k<number>`, its reference, and its case."""
     draw = random.Random(number)
     given = draw.choice(("float32", "bfloat16"))
     dtypes = {"a": given, "b": given, "c": draw.choice(("float32", "bfloat16"))}

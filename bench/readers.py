@@ -86,7 +86,7 @@ def measure(kind: str, reader: str, path: Path) -> Run:
 
 
 def once(kind: str, reader: str, path: Path, tree: Path | None) -> Run:
-    """`tree`: whose package reads, None for the installed one."""
+    """Read the files once. `tree`: whose package reads, None for the installed one."""
     imports, call = READERS[kind][reader]
     script = MEASURE.format(imports=imports, call=call)
     done = subprocess.run([sys.executable, "-c", script, path], cwd=tree, capture_output=True, text=True, check=True)
@@ -114,7 +114,7 @@ def against(other: Path) -> int:
 
 
 def compare(results: dict[str, Run], ours: str) -> None:
-    """A line for each reader, with its times as multiples of ours."""
+    """Print a line for each reader, with its times as multiples of ours."""
     for reader, run in results.items():
         wall, cpu = run.seconds / results[ours].seconds, run.cpu_seconds / results[ours].cpu_seconds
         print(
@@ -176,7 +176,7 @@ def profile_json(path: Path, size_bytes: int = PROFILE_BYTES) -> None:
 
 
 def trace(path: Path, size: int = INSTRUCTIONS) -> int:
-    """A v6 trace of a loop over six slots of five engines: `size` instructions, as many packets, half as many updates, in 5.5 records for each.
+    """Return a v6 trace of a loop over six slots of five engines: `size` instructions, as many packets, half as many updates, in 5.5 records for each.
     Instructions overlap, so that begins and ends interleave. Returns the number of records."""
     generator = np.random.default_rng(7)
     kind = np.dtype([("word", "<u4"), ("detail", "<u4"), ("ticks", "<u8")])

@@ -25,7 +25,7 @@ TIMES = 3.0
 
 
 def kernel(nisa: Any, nl: Any, blocks: int) -> Callable[..., Any]:
-    """A kernel of about 20 instructions a block: 16 matmuls over sliced tiles, 2 loads, a copy and a store."""
+    """Return a kernel of about 20 instructions a block: 16 matmuls over sliced tiles, 2 loads, a copy and a store."""
 
     def matmuls(left, right):
         out = nl.ndarray((128, 512), left.dtype, buffer=nl.shared_hbm)
@@ -51,7 +51,7 @@ def inputs(spec: Callable[..., Any]) -> list[Any]:
 
 
 def objects(instructions: int) -> list[Any]:
-    """What the least recorder in Python does: an object for each instruction and for each of its three operands."""
+    """Return what the least recorder in Python does: an object for each instruction and for each of its three operands."""
     from neff_bench.simulator.program import Access, Instruction
 
     pattern = ((512, 128), (1, 512))

@@ -21,7 +21,7 @@ TILES_K = 8
 
 
 def tiled(program: Any, products: int) -> Any:
-    """A GEMM of 128 x 512 tiles: loads, `TILES_K` matmuls, an eviction and a store for each product.
+    """Return a GEMM of 128 x 512 tiles: loads, `TILES_K` matmuls, an eviction and a store for each product.
     `program`: the module of programs."""
     Access, Buffer, Instruction, Program = (
         getattr(program, name) for name in ("Access", "Buffer", "Instruction", "Program")
@@ -60,7 +60,7 @@ def tiled(program: Any, products: int) -> Any:
 
 
 def timed(work: Callable) -> tuple[Any, float]:
-    """The result and the seconds of processor time: other processes do not count."""
+    """Return the result and the seconds of processor time: other processes do not count."""
     begin = time.process_time()
     result = work()
     return result, time.process_time() - begin

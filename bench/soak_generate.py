@@ -63,7 +63,7 @@ def mlp(hidden_tensor, gate_proj_weights_tensor, up_proj_weights_tensor, down_pr
 
 
 def start(work: Path, timeout_s: float, **environment: str) -> subprocess.Popen[bytes]:
-    """One `generate-neffs` over the whole shapes file."""
+    """Start one `generate-neffs` over the whole shapes file."""
     words = ["--shapes", "shapes.yaml", "--out", "store", "--nkilib", "nki-library", "--toolchain", "sim"]
     return subprocess.Popen(
         [sys.executable, "-m", "neff_bench.stage1_generate.cli", *words, "--timeout", str(timeout_s)],

@@ -72,7 +72,7 @@ def soak(
 
 
 def finish(store: Path, environ: Mapping[str, str], options: Sequence[str] = ()) -> dict[str, object]:
-    """One more call without faults: what it had to do, and what is still wrong."""
+    """Make one more call without faults, and say what it had to do, and what is still wrong."""
     mark = f"{os.getpid()}-{time.time_ns()}"
     locks = store.parent / "locks"
     env = {**environ, MARK: mark, "NEFF_BENCH_LOCK_DIR": str(locks), "PYTHONPATH": str(ROOT)}
@@ -96,7 +96,7 @@ def finish(store: Path, environ: Mapping[str, str], options: Sequence[str] = ())
 
 
 def problems_of(store: Path, locks: Path, mark: str, answers: Sequence[Sequence[Mapping[str, object]]]) -> list[str]:
-    """What must not be there after a soak."""
+    """Return what must not be there after a soak."""
     sys.path.insert(0, str(ROOT))
     from neff_bench.neffs.bundle import verify_bundle
     from neff_bench.neffs.errors import BundleError
@@ -145,7 +145,7 @@ def _start(argv: Sequence[str], env: Mapping[str, str], answer: Path) -> subproc
 
 
 def _free(lock: Path) -> bool:
-    """Whether a lock can be taken within a few seconds: what a killed process ran is being ended."""
+    """Return whether a lock can be taken within a few seconds: what a killed process ran is being ended."""
     for _ in range(100):
         try:
             with lock.open("r+b") as file:
@@ -174,7 +174,7 @@ def _short(reason: str) -> str:
 
 
 def fault_plan(state: Path) -> dict[str, object]:
-    """A third of all captures fail, each fault in its turn, and some of the views."""
+    """Return a third of all captures fail, each fault in its turn, and some of the views."""
     rules: list[dict[str, object]] = []
     step = 3 * len(FAULTS)
     for number, name in enumerate(FAULTS):

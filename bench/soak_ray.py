@@ -50,7 +50,7 @@ class Hosts:
         self.address: str = self._cluster.address
 
     def add(self) -> None:
-        """One more host, with cores, core locks and a temporary directory of its own."""
+        """Add one more host, with cores, core locks and a temporary directory of its own."""
         place = self._home / f"host{self._made}"
         place.mkdir()
         self._made += 1
@@ -75,12 +75,12 @@ class Hosts:
 
 
 def path() -> str:
-    """The folders where the commands and Ray's workers find this project and Ray."""
+    """Return the folders where the commands and Ray's workers find this project and Ray."""
     return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
 
 
 def start(work: Path, module: str, *words: str) -> subprocess.Popen[str]:
-    """One of the two commands."""
+    """Start one of the two commands."""
     log = (work / f"{module.partition('_')[0]}.log").open("a")
     return subprocess.Popen(
         [sys.executable, "-m", f"neff_bench.{module}.cli", *words],
@@ -93,7 +93,7 @@ def start(work: Path, module: str, *words: str) -> subprocess.Popen[str]:
 
 
 def finished(work: Path, module: str, process: subprocess.Popen[str]) -> list[str]:
-    """What was wrong with the end of a command."""
+    """Return what was wrong with the end of a command."""
     if process.wait() == 0:
         return []
     log = (work / f"{module.partition('_')[0]}.log").read_text().splitlines()
@@ -101,7 +101,7 @@ def finished(work: Path, module: str, process: subprocess.Popen[str]) -> list[st
 
 
 def rows(work: Path, store: str) -> list[dict[str, str]]:
-    """What --parse-only says of a store, without what differs from host to host and from run to run."""
+    """Return what --parse-only says of a store, without what differs from host to host and from run to run."""
     subprocess.run(
         [sys.executable, "-m", "neff_bench.stage2_profile.cli", store, "--parse-only", "--output", f"{store}.csv"],
         cwd=work,
@@ -168,7 +168,7 @@ def soak(work: Path, cases: int, count: int, shared: bool) -> list[str]:
 
 
 def examine(work: Path, cases: int, hosts: list[str]) -> list[str]:
-    """The store that the cluster made, beside one that this host makes alone. `hosts`: those that were not lost."""
+    """Return the store that the cluster made, beside one that this host makes alone. `hosts`: those that were not lost."""
     from neff_bench.neffs.store import Store
     from neff_bench.stage2_profile.capture.runs import read_run, run_directories
     from neff_bench.stage2_profile.upkeep import fsck
@@ -202,7 +202,7 @@ def examine(work: Path, cases: int, hosts: list[str]) -> list[str]:
 
 
 def left_over(work: Path, hosts: list[str]) -> list[str]:
-    """What a command that has ended, or a host that was lost, left in the store, or a command on a host that is there."""
+    """Return what a command that has ended, or a host that was lost, left in the store, or a command on a host that is there."""
     patterns = ["store/.store/staging/*", "store/.store/locks/*", "store/*/profiles/.*"]
     patterns += [f"home/{name}/neff-bench-ray-*/.store/staging/*" for name in hosts]
     return [f"left over: {path}" for pattern in patterns for path in work.glob(pattern)]

@@ -92,7 +92,7 @@ def _end(code: int, sent: signal.Signals) -> str:
 
 
 def _wrong(work: Path, name: str, code: int, sent: signal.Signals, out: str, err: str, mark: str) -> list[str]:
-    """What must not be after one signal."""
+    """Return what must not be after one signal."""
     wrong = []
     if code not in (0, -sent, 128 + sent):
         wrong.append(f"exit code {code}: {err.strip().splitlines()[-1:]}")
@@ -108,7 +108,7 @@ def _wrong(work: Path, name: str, code: int, sent: signal.Signals, out: str, err
 
 
 def _unsaid(work: Path, name: str, out: str) -> list[str]:
-    """What the answer lacks."""
+    """Return what the answer lacks."""
     if name == "generate":
         return [] if " built" in out else [f"no counts: {out!r}"]
     try:

@@ -57,7 +57,7 @@ def profile(store: str) -> tuple[str, ...]:
 
 
 def whole(work: Path, store: str) -> list[dict[str, Any]]:
-    """The rows of a store that nobody disturbs now."""
+    """Return the rows of a store that nobody disturbs now."""
     for words in (generate(store), profile(store)):
         process = start(work, *words)
         out, err = process.communicate()
@@ -67,7 +67,7 @@ def whole(work: Path, store: str) -> list[dict[str, Any]]:
 
 
 def contents(store: Path) -> set[str]:
-    """The files of a store without the aids that it keeps for itself; of runs only that they are there, since their numbers tell how
+    """Return the files of a store without the aids that it keeps for itself; of runs only that they are there, since their numbers tell how
     often a case was captured."""
     files = (str(path.relative_to(store)) for path in store.rglob("*") if not path.is_dir())
     return {RUN.sub("/profiles/N/", file) for file in files if not AID.fullmatch(file)}

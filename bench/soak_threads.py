@@ -65,7 +65,7 @@ entry = grid[2]
 
 
 def estimates(work: Path) -> list[Call]:
-    """One call for each kernel and shape."""
+    """Return one call for each kernel and shape."""
     calls: list[Call] = []
     for number, width in enumerate((1, 2, 4, 1000)):  # the last one is too large for SBUF
         file = work / str(number) / "kernel.py"
@@ -86,12 +86,12 @@ def _estimate(kernel: str, inputs: dict[str, Any], arguments: dict[str, Any], ln
 
 
 def _numbers(row: neff_bench.Row) -> dict[str, Any]:
-    """What of a row does not depend on how long the build took."""
+    """Return what of a row does not depend on how long the build took."""
     return {name: getattr(row, name) for name in (*METRICS, "status", "check", "reason") if name != "compile_time_s"}
 
 
 def files(work: Path) -> list[Call]:
-    """Two bundles that are made, read and compared."""
+    """Return two bundles that are made, read and compared."""
     kernel, stores = f"{work / '0' / 'kernel.py'}:copy", [work / "before", work / "after"]
     for times, store in enumerate(stores, 1):
         neff_bench.profile(kernel, {"x": ((128, 512), "bfloat16")}, arguments={"times": times}, store=store)
@@ -106,13 +106,13 @@ def files(work: Path) -> list[Call]:
 
 
 def profiled(work: Path) -> Call:
-    """A kernel that is built, run and viewed anew."""
+    """Return a kernel that is built, run and viewed anew."""
     kernel = f"{work / '1' / 'kernel.py'}:copy"
     return lambda: _numbers(neff_bench.profile(kernel, {"x": ((128, 512), "bfloat16")}, arguments={"times": 2}))
 
 
 def answer(call: Call) -> str:
-    """What a call gives, or why it fails, as text."""
+    """Return what a call gives, or why it fails, as text."""
     try:
         return repr(call())
     except NeffBenchError as error:
@@ -120,7 +120,7 @@ def answer(call: Call) -> str:
 
 
 def soak(work: Path, threads: int, count: int) -> dict[str, Any]:
-    """`wrong`: how often which kind of call gave another answer."""
+    """Call from many threads. `wrong`: how often which kind of call gave another answer."""
     calls = [*estimates(work), *files(work), profiled(work)]
     expected = [answer(call) for call in calls]
     chance = random.Random(0)

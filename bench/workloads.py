@@ -40,7 +40,7 @@ cases:
 
 
 def make_files(folder: Path) -> None:
-    """The files that workloads read, once for all runs."""
+    """Write the files that workloads read, once for all runs."""
     sys.path.append(str(HERE.parent))
     import page
     import readers
@@ -67,13 +67,13 @@ def make_files(folder: Path) -> None:
 
 
 def room(name: str) -> Any:
-    """A module of the measured tree: `neff_bench.simulator.program`, or `simulator.program` where `neff_bench` is one file."""
+    """Return a module of the measured tree: `neff_bench.simulator.program`, or `simulator.program` where `neff_bench` is one file."""
     whole = getattr(importlib.import_module("neff_bench"), "__path__", None)
     return importlib.import_module(f"neff_bench.{name}" if whole else name)
 
 
 def command(*modules: str) -> list[str]:
-    """The first of these modules that the measured tree has, to be run."""
+    """Return the first of these modules that the measured tree has, to be run."""
     for name in modules:
         for module in (f"neff_bench.{name}", name):
             try:
@@ -104,17 +104,17 @@ def end_to_end(_: Path) -> float:
 
 
 def help_of(*modules: str) -> Callable[[Path], float]:
-    """`--help` of a command, ten times."""
+    """Ask a command for `--help`, ten times."""
     return lambda _: _of_commands(*[[*command(*modules), "--help"]] * 10)
 
 
 def import_neff_bench(_: Path) -> float:
-    """`import neff_bench`, ten times."""
+    """Run `import neff_bench`, ten times."""
     return _of_commands(*[[sys.executable, "-c", "import neff_bench"]] * 10)
 
 
 def recording(instructions: int) -> Callable[[Path], float]:
-    """A blocked matmul of so many instructions: the kernel, what the compiler does to it, and the checks of memory."""
+    """Return a blocked matmul of so many instructions: the kernel, what the compiler does to it, and the checks of memory."""
 
     def work(_: Path) -> float:
         nki = "simulator.nki"
@@ -128,7 +128,7 @@ def recording(instructions: int) -> Callable[[Path], float]:
 
 
 def estimate(_: Path) -> float:
-    """The row of a product of 1024^3, ten times in one process."""
+    """Return the row of a product of 1024^3, ten times in one process."""
     import neff_bench
 
     kernel, inputs = (
@@ -145,7 +145,7 @@ def tune(files: Path) -> float:
 
 
 def summary(_: Path) -> float:
-    """The timeline and the summary of a program of 100,000 machine instructions."""
+    """Return the timeline and the summary of a program of 100,000 machine instructions."""
     timing = "simulator.timing"
     tiled = scheduler.tiled(room("simulator.program"), 2270)
     timed = room(f"{timing}.schedule").schedule(tiled)
@@ -154,26 +154,26 @@ def summary(_: Path) -> float:
 
 
 def read_ntff(files: Path) -> float:
-    """A trace of 2.75 million records."""
+    """Return a trace of 2.75 million records."""
     room("parsers.timeline")
     reader = room("parsers.ntff").read_ntff
     return _cpu_s(lambda: reader(files / "trace.ntff"))
 
 
 def read_profile(files: Path) -> float:
-    """A whole-profile JSON of 20 MB."""
+    """Return a whole-profile JSON of 20 MB."""
     reader = room("parsers.profile_json").read_profile
     return _cpu_s(lambda: reader(files / "profile.json"))
 
 
 def page_of_profile(files: Path) -> float:
-    """The page of a profile of 100,000 events."""
+    """Return the page of a profile of 100,000 events."""
     with tempfile.TemporaryDirectory() as folder:
         return _of_commands([*command("cli"), "view", str(files / "events.json"), "--output", f"{folder}/page.html"])
 
 
 def _decode_attention():
-    """One tile of 128 x 16384 that is written in pieces, read in pieces and read whole, as the cache of a decode step is."""
+    """Record one tile of 128 x 16384 that is written in pieces, read in pieces and read whole, as the cache of a decode step is."""
     Access, Buffer, Instruction, Program = (
         getattr(room("simulator.program"), name) for name in ("Access", "Buffer", "Instruction", "Program")
     )
@@ -226,7 +226,7 @@ def output_check(_: Path) -> float:
 
 
 def profile_json(_: Path) -> float:
-    """The whole-profile JSON of a program with 10,000 machine instructions."""
+    """Return the whole-profile JSON of a program with 10,000 machine instructions."""
     import orjson
 
     from neff_bench.simulator.files.profile import full_profile

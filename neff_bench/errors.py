@@ -40,7 +40,7 @@ class OutputError(NeffBenchError):
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """`; did you mean dma_copy?`, or nothing where no known name is like this one."""
+    """Return `; did you mean dma_copy?`, or nothing where no known name is like this one."""
     from difflib import get_close_matches
 
     found = get_close_matches(name, [*known], n=1)

@@ -9,28 +9,28 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # one that
 
 
 def generate_neffs() -> None:
-    """`generate-neffs`."""
+    """Run `generate-neffs`."""
     from neff_bench.stage1_generate.cli import main
 
     main()
 
 
 def profile_neffs() -> None:
-    """`profile-neffs`."""
+    """Run `profile-neffs`."""
     from neff_bench.stage2_profile.cli import main
 
     main()
 
 
 def neuron_sim() -> None:
-    """`neuron-sim`."""
+    """Run `neuron-sim`."""
     from neff_bench.simulator.commands.cli import main
 
     main()
 
 
 def neff_bench() -> None:
-    """`neff-bench`."""
+    """Run `neff-bench`."""
     from neff_bench.cli import main
 
     main()

@@ -75,7 +75,7 @@ class Clock:
     end_ps: int | None
 
     def instruction_ps(self, engine: Any, ticks: Any) -> Any:
-        """`engine`: (n,) index; `ticks`: (n,). Exact where the clock needs no scale."""
+        """Return ticks of instructions in ps. `engine`: (n,) index; `ticks`: (n,). Exact where the clock needs no scale."""
         since = ticks - self.zero
         if (self.scale == 1).all():
             return since + self.offset[engine] if self.offset.any() else since
@@ -89,7 +89,7 @@ class Clock:
         return shifted + self.semaphore_offset
 
     def dma_ps(self, engine: Any, ticks: Any) -> Any:
-        """`engine`: (n,) within the core; `ticks`: (n,). Raises ValueError when the DMA clock was not found."""
+        """Return ticks of DMA packets in ps. `engine`: (n,) within the core; `ticks`: (n,). Raises ValueError when the DMA clock was not found."""
         if self.dma_offset is None:
             raise ValueError("no DMA clock")
         if self.dma_scale == 1 and self.dma_tick_ps == (1, 1):

@@ -73,7 +73,7 @@ def _waits(slot: bytes, at: int, value_at: int, names: Names) -> list[str]:
 
 
 def _sets(slot: bytes, at: int, value_at: int | None, names: Names) -> list[str]:
-    """`value_at`: None where a slot has no place for a value."""
+    """Return what a slot does to events and semaphores. `value_at`: None where a slot has no place for a value."""
     how, number = slot[at], slot[at + 1]
     if how == 0:
         return []

@@ -20,7 +20,7 @@ PATIENCE_S = 120.0
 
 
 def find_chromium() -> str | None:
-    """The browser of this machine; None where there is none."""
+    """Return the browser of this machine; None where there is none."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
@@ -58,7 +58,7 @@ class Chromium:
         shutil.rmtree(self._profile, ignore_errors=True)
 
     def call(self, method: str, **parameters: Any) -> Any:
-        """The result of a command of the protocol. Raises RuntimeError for its error, TimeoutError when there is no answer."""
+        """Return the result of a command of the protocol. Raises RuntimeError for its error, TimeoutError when there is no answer."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -99,7 +99,7 @@ class Chromium:
         self.wait(wait_for)
 
     def value(self, expression: str) -> Any:
-        """What an expression gives, awaited. Raises RuntimeError for an exception in the page."""
+        """Return what an expression gives, awaited. Raises RuntimeError for an exception in the page."""
         done = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in done:
             raise RuntimeError(f"{expression}: {done['exceptionDetails'].get('exception', {}).get('description')}")
@@ -114,34 +114,34 @@ class Chromium:
             time.sleep(0.02)
 
     def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
-        """`mousePressed`, `mouseMoved`, `mouseReleased` or `mouseWheel` at a point of the window."""
+        """Send `mousePressed`, `mouseMoved`, `mouseReleased` or `mouseWheel` at a point of the window."""
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
     def click(self, x: float, y: float) -> None:
-        """The left button, at a point of the window."""
+        """Click the left button, at a point of the window."""
         for kind in ("mousePressed", "mouseReleased"):
             self.mouse(kind, x, y, button="left", clickCount=1)
 
     def drag(self, x: float, y: float, to_x: float, to_y: float) -> None:
-        """The left button from a point to another."""
+        """Drag the left button from a point to another."""
         self.mouse("mousePressed", x, y, button="left", clickCount=1)
         for part in (0.5, 1.0):
             self.mouse("mouseMoved", x + part * (to_x - x), y + part * (to_y - y), button="left", buttons=1)
         self.mouse("mouseReleased", to_x, to_y, button="left", clickCount=1)
 
     def press(self, key: str) -> None:
-        """A key, by the name that the page gets."""
+        """Press a key, by the name that the page gets."""
         text = {"text": key} if len(key) == 1 else {}
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def tab(self) -> None:
-        """The key that goes to the next control."""
+        """Press the key that goes to the next control."""
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
 
     def screenshot(self, path: Path, whole: bool = False, clip: dict[str, float] | None = None) -> None:
-        """A PNG of the window, of the whole page, or of a part of it."""
+        """Return a PNG of the window, of the whole page, or of a part of it."""
         part = {"clip": clip} if clip else {}
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole or bool(clip), **part)[
             "data"
@@ -149,7 +149,7 @@ class Chromium:
         path.write_bytes(base64.b64decode(data))
 
     def requests(self) -> list[str]:
-        """The addresses that the page asked for since it was opened, its own first."""
+        """Return the addresses that the page asked for since it was opened, its own first."""
         sent = [
             event["params"]["request"]["url"]
             for event in self.events
@@ -176,7 +176,7 @@ class Chromium:
 
 
 def main() -> None:
-    """A PNG of the timeline of a page of ours, with what lies below it where an event is named: `python -m tools.chromium 'report.html#case=3&event=120' page.png`."""
+    """Write a PNG of the timeline of a page of ours, with what lies below it where an event is named: `python -m tools.chromium 'report.html#case=3&event=120' page.png`."""
     address, picture = sys.argv[1:]
     page, _, at = address.partition("#")
     browser = Chromium(find_chromium() or PROGRAMS[0])

@@ -55,7 +55,7 @@ HOST_MASKS = (
 
 
 def runnable(page: Path) -> bool:
-    """Whether this host has what the page needs."""
+    """Return whether this host has what the page needs."""
     return NEEDS not in page.read_text() or "NKILIB_PATH" in os.environ
 
 
@@ -73,7 +73,7 @@ def refresh(page: Path) -> None:
 
 
 def refreshed(text: str, pictures: Path | None = None) -> str:
-    """The page with fresh output in the blocks that are stale; a block that holds stays to the byte. `pictures`: where its images go."""
+    """Return the page with fresh output in the blocks that are stale; a block that holds stays to the byte. `pictures`: where its images go."""
     with tempfile.TemporaryDirectory() as directory:
         shutil.copy(SHAPES, directory)
         for name, content in FILE.findall(text):
@@ -93,7 +93,7 @@ def refreshed(text: str, pictures: Path | None = None) -> str:
 
 
 def masked(text: str, host: bool) -> str:
-    """An output without what may differ. `host`: without any number."""
+    """Return an output without what may differ. `host`: without any number."""
     for pattern, replacement in (*MASKS, *(HOST_MASKS if host else ())):
         text = pattern.sub(replacement, text)
     return text

@@ -43,7 +43,7 @@ class Mutant(NamedTuple):
         return source[: self.start] + self.new.encode() + source[self.end :]
 
     def text(self, root: Path) -> str:
-        """The line as it stands in the file."""
+        """Return the line as it stands in the file."""
         return (root / self.path).read_text(encoding="utf-8").splitlines()[self.line - 1].strip()
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ def one_line(text: str) -> str:
 
 
 def mutants(path: str, source: bytes) -> list[Mutant]:
-    """All mutants of a Python file, in the order of the file."""
+    """Return all mutants of a Python file, in the order of the file."""
     return list(_Finder(path, source).found())
 
 
@@ -70,7 +70,7 @@ class _Finder:
         yield from self._inside(ast.parse(self.source), 1, 1)
 
     def _inside(self, node: ast.AST, first: int, last: int) -> Iterator[Mutant]:
-        """`first`, `last`: the lines of the simple statement, or of the head of the compound one, around the node."""
+        """Return a node's place among lines. `first`, `last`: the lines of the simple statement, or of the head of the compound one, around the node."""
         if isinstance(node, ast.stmt):
             first, last = node.lineno, _end_of_head(node)
         if isinstance(node, ast.expr):
@@ -83,7 +83,7 @@ class _Finder:
             yield from self._inside(child, first, last)
 
     def _changes(self, node: ast.expr) -> Iterator[tuple[str, ast.expr, str]]:
-        """(kind, the expression that is replaced, by what)."""
+        """Yield (kind, the expression that is replaced, by what)."""
         text = self._text
         match node:
             case ast.Constant(value=bool() as value):
@@ -119,7 +119,7 @@ class _Finder:
                 yield "swapped arguments", node, "".join(self.source[at:end].decode() for at, end in parts)
 
     def _with_sign(self, node: ast.expr, left: ast.expr, right: ast.expr, sign: str, new: str) -> str:
-        """The text of a node whose operator between two operands is another. Parentheses around the operands stay."""
+        """Return the text of a node whose operator between two operands is another. Parentheses around the operands stay."""
         (begin, end), at, to = self._span(node), self._span(left)[1], self._span(right)[0]
         between = self.source[at:to].decode().replace(sign, new, 1)
         return self.source[begin:at].decode() + between + self.source[to:end].decode()
@@ -161,7 +161,7 @@ def _operator(op: ast.operator) -> str:
 
 
 def _is_text(*nodes: ast.expr) -> bool:
-    """Whether one of them is written as text."""
+    """Return whether one of them is written as text."""
     return any(
         isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str | bytes) for node in nodes
     )

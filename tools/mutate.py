@@ -96,7 +96,7 @@ def main(arguments: list[str]) -> int:
 
 
 def copy_tree(place: Path, built: bool = False) -> Path:
-    """The files that git knows or would take, links as links. `built`: what is compiled too."""
+    """Return the files that git knows or would take, links as links. `built`: what is compiled too."""
     listed = subprocess.run(
         ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, check=True
     )  # fmt: skip
@@ -110,7 +110,7 @@ def copy_tree(place: Path, built: bool = False) -> Path:
 
 
 def record(tests: list[str], jobs: int) -> int:
-    """In a copy, as mutants are judged: a test that fails there kills none."""
+    """Record which tests reach which lines, in a copy, as mutants are judged: a test that fails there kills none."""
     RECORD.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="mutate-") as scratch:
         tree = copy_tree(Path(scratch) / "tree", built=True)
@@ -139,19 +139,19 @@ _failed: set[str] = set()
 
 
 def pytest_runtest_setup() -> None:
-    """Of pytest. Processes that tests start read the settings, and in them the test's name, not the values of this process."""
+    """Tell pytest's processes which test runs. Processes that tests start read the settings, and in them the test's name, not the values of this process."""
     os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """Of pytest, while tests are recorded."""
+    """Note how a test ended, for pytest, while tests are recorded."""
     _seconds[report.nodeid] = _seconds.get(report.nodeid, 0.0) + report.duration
     if report.outcome != "passed":
         _failed.add(report.nodeid)
 
 
 def pytest_sessionfinish(session: Any) -> None:
-    """Of pytest. A worker of xdist leaves it to its controller."""
+    """Write the record when pytest ends. A worker of xdist leaves it to its controller."""
     if not hasattr(session.config, "workerinput"):
         passed = {test: seconds for test, seconds in _seconds.items() if test not in _failed}
         (session.config.rootpath / "seconds.json").write_text(json.dumps(passed))
@@ -167,7 +167,7 @@ class Tests:
         self.by_line: dict[str, dict[int, list[str]]] = {}
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The quickest first, within the budget. What runs at import, before any test, is for all tests of the file's lines."""
+        """Return the quickest first, within the budget. What runs at import, before any test, is for all tests of the file's lines."""
         if mutant.path not in self.by_line:
             self.by_line[mutant.path] = self.data.contexts_by_lineno(mutant.path)
         lines = self.by_line[mutant.path]
@@ -201,7 +201,7 @@ def choose(of: list[str], number: int, seed: int) -> list[Mutant]:
 
 
 def equivalent() -> dict[tuple[str, str, str, str], str]:
-    """(path, text of the line, what stands there, what it becomes) -> the reason why nobody could see the difference."""
+    """Return (path, text of the line, what stands there, what it becomes) -> the reason why nobody could see the difference."""
     entries = yaml.safe_load((ROOT / "tools" / "equivalent.yaml").read_text()) or []
     return {(entry["path"], entry["line"], entry["old"], entry["new"]): entry["reason"] for entry in entries}
 
@@ -223,7 +223,7 @@ def judge(mutant: Mutant, tests: list[str], known: dict[tuple[str, str, str, str
 
 
 def pytest(tree: Path, words: list[str], limit_s: float | None, **more: str) -> bool:
-    """Whether all pass in time. The copy comes first on Python's path, also for the commands that tests start."""
+    """Return whether all pass in time. The copy comes first on Python's path, also for the commands that tests start."""
     environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", **more}
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", *words]
     try:
@@ -234,7 +234,7 @@ def pytest(tree: Path, words: list[str], limit_s: float | None, **more: str) -> 
 
 
 def page(verdicts: list[Verdict], given: argparse.Namespace) -> str:
-    """The table of docs."""
+    """Return the table of docs."""
     rooms: dict[str, Counter[str]] = {}
     for verdict in verdicts:
         kind = (

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def outputs(cells: list[dict[str, Any]]) -> list[str | None]:
-    """What each cell answers, as text; None for one that answers nothing. The cells run here, one after the other."""
+    """Return what each cell answers, as text; None for one that answers nothing. The cells run here, one after the other."""
     names: dict[str, Any] = {}
     return [_run("".join(cell["source"]), names) if cell["cell_type"] == "code" else None for cell in cells]
 

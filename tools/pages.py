@@ -83,7 +83,7 @@ def events_said(page: Path) -> int:
 
 
 def judge(browser: Chromium, page: Path, profiles: Sequence[Path], lines: list[str | None]) -> Iterator[str]:
-    """What is wrong. `lines`: gets the line of each click."""
+    """Yield what is wrong. `lines`: gets the line of each click."""
     browser.open(page, "window.neffBench && neffBench.ready !== null")
     if profiles:
         counted = sum(len(json.loads(path.read_bytes()).get(name, ())) for path in profiles for name in TABLES)

@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def build(place: Path, out: Path) -> list[Path]:
-    """The source distribution and the two wheels. Exits when two builds of one source differ."""
+    """Return the source distribution and the two wheels. Exits when two builds of one source differ."""
     tree = copy_tree(place / "tree")
     when = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=True)
     fixed = {"SOURCE_DATE_EPOCH": when.stdout.strip()}
@@ -67,7 +67,7 @@ def build(place: Path, out: Path) -> list[Path]:
 
 
 def tried(python: str, artefact: Path, place: Path) -> str:
-    """The tutorial's row, printed by an installation of one artefact in a new environment."""
+    """Return the tutorial's row, printed by an installation of one artefact in a new environment."""
     home = place / "home"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
@@ -92,7 +92,7 @@ def _digest(path: Path) -> str:
 
 
 def _run(*words: object, cwd: Path | None = None, only: bool = False, **environment: str) -> str:
-    """What a command prints; `only`: it sees no other variables. Exits with its messages when it fails."""
+    """Return what a command prints; `only`: it sees no other variables. Exits with its messages when it fails."""
     settings = environment if only else {**os.environ, **environment}
     done = subprocess.run([str(word) for word in words], cwd=cwd, env=settings, capture_output=True, text=True)
     if done.returncode != 0:

@@ -39,7 +39,7 @@ NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|!?\[[^]]*\]\([^)]*\)|<[^>]*>|^#.*?$"
 
 
 def write(target: Path) -> None:
-    """Every page of the site, and the schema of rows beside them."""
+    """Write every page of the site, and the schema of rows beside them."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(ROOT / "docs", target)
     (target / "README.md").unlink()  # GitHub's index of the folder; here the navigation is one
@@ -69,13 +69,13 @@ def write(target: Path) -> None:
 
 
 def _anchored(row: re.Match[str]) -> str:
-    """The first cell of a row of the glossary, with a place to link to for each word in it."""
+    """Return the first cell of a row of the glossary, with a place to link to for each word in it."""
     places = "".join(f'<a id="{word.strip().lower().replace(" ", "-")}"></a>' for word in row[1].split(","))
     return f"| {places}{row[1]} |"
 
 
 def explained(text: str) -> str:
-    """A page whose first use of each word of `EXPLAINED` is a link to the glossary. Code, links and headings stay as they are."""
+    """Return a page whose first use of each word of `EXPLAINED` is a link to the glossary. Code, links and headings stay as they are."""
     for word in EXPLAINED:
         kept = NO_PROSE.findall(text)
         for number, prose in enumerate(parts := NO_PROSE.split(text)):
@@ -104,13 +104,13 @@ def _blocks(session: str) -> Iterator[str]:
 
 
 def linked(page: Path) -> str:
-    """A page of the repository's root, with its links as they are in the site."""
+    """Return a page of the repository's root, with its links as they are in the site."""
     text = page.read_text(encoding="utf-8").replace("](docs/README.md)", "](glossary.md)")
     return text.replace("](docs/", "](").replace("](CONTRIBUTING.md)", "](contributing.md)")
 
 
 def commands() -> str:
-    """The help text of every command."""
+    """Return the help text of every command."""
     parts = ["# Commands\n\nEach section is what `--help` prints.\n"]
     for group, name in ((cli.main, "neff-bench"), (neuron_sim, "neuron-sim")):
         parts += [f"## {words}\n\n```text\n{text}```\n" for words, text in helps(group, name, None)]
@@ -118,7 +118,7 @@ def commands() -> str:
 
 
 def helps(command: click.Command, name: str, parent: click.Context | None) -> Iterator[tuple[str, str]]:
-    """A command and what it prints, then those below it."""
+    """Yield a command and what it prints, then those below it."""
     context = click.Context(command, info_name=name, parent=parent, terminal_width=100, max_content_width=100)
     yield context.command_path, command.get_help(context) + "\n"
     if isinstance(command, click.Group):
@@ -128,7 +128,7 @@ def helps(command: click.Command, name: str, parent: click.Context | None) -> It
 
 
 def built_in() -> str:
-    """The kernels and presets that a shapes file can name."""
+    """Return the kernels and presets that a shapes file can name."""
     lines = ["\n## Built-in kernels\n", "| `kernel` | dimensions | `implementation` | `dtype` |", "|---|---|---|---|"]
     for name in kernels.names():
         kernel = kernels.load(name)
@@ -144,7 +144,7 @@ def built_in() -> str:
 
 
 def rows() -> str:
-    """The keys of a row."""
+    """Return the keys of a row."""
     lines = [
         "# JSON of rows\n",
         "`profile-neffs --format json` prints a list of rows, one object for each case. A key whose value is not known is `null`. Keys may be read in any order.",
@@ -158,7 +158,7 @@ def rows() -> str:
 
 
 def kinds(value: dict[str, Any]) -> str:
-    """What a value may be."""
+    """Return what a value may be."""
     if "enum" in value:
         return ", ".join("null" if each is None else f"`{each}`" for each in value["enum"])
     if "anyOf" in value:
@@ -170,7 +170,7 @@ def kinds(value: dict[str, Any]) -> str:
 
 
 def agents() -> str:
-    """The tools that `neff-bench mcp` serves."""
+    """Return the tools that `neff-bench mcp` serves."""
     parts = ["# Tools for agents (MCP)\n", INSTRUCTIONS + "\n"]
     parts += [
         "```bash\npip install 'mcp>=2.0'\nneff-bench mcp --root my-kernels   # the command that an agent's configuration names\n```\n"
@@ -190,7 +190,7 @@ def agents() -> str:
 
 
 def notebook(path: Path) -> str:
-    """A notebook as a page: its texts, its cells and what they printed."""
+    """Return a notebook as a page: its texts, its cells and what they printed."""
     parts = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])

@@ -112,7 +112,7 @@ def table(figures: Mapping[str, Means]) -> Iterator[str]:
 
 
 def earns_its_keep(means: Means) -> bool:
-    """Whether it makes the rows of two repositories or more better than it makes those of others worse."""
+    """Return whether it makes the rows of two repositories or more better than it makes those of others worse."""
     gains = [without - with_it for _, with_it, without in means.values()]
     return sum(gain >= LEAST for gain in gains) >= 2 and sum(gains) > 0
 
@@ -125,7 +125,7 @@ def _told(means: Means) -> str:
 
 
 def evaluated(checkouts: Path, only: str, most: int) -> dict[str, dict[str, list[float]]]:
-    """The means of the development rows that may be evaluated."""
+    """Return the means of the development rows that may be evaluated."""
     from validation.correlation.__main__ import chosen
 
     errors: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
@@ -152,7 +152,7 @@ def evaluated(checkouts: Path, only: str, most: int) -> dict[str, dict[str, list
 
 @contextlib.contextmanager
 def switched_off(entry: Entry) -> Iterator[list[str]]:
-    """The model without an entry; yields the constants to change."""
+    """Provide the model without an entry; yields the constants to change."""
     if isinstance(entry.off, str) and not entry.passes:
         yield entry.off.split()
         return

@@ -82,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def summary(found: Sequence[One]) -> list[list[Any]]:
-    """A line of comparisons.json for each row, kind of measurement and origin."""
+    """Return a line of comparisons.json for each row, kind of measurement and origin."""
     groups: dict[tuple[Any, ...], list[One]] = {}
     for one in found:
         groups.setdefault((one.generation, one.row.key, one.what, one.where), []).append(one)
@@ -144,7 +144,7 @@ def _instruction(row: dict[str, Any], chip: Chip) -> Iterator[tuple[Row, str, fl
 
 
 def _products(operation: Operation, transposes: bool, chip: Chip) -> tuple[Row, ...]:
-    """A PE transpose is recorded as `nc_transpose` or as a product that transposes: the machine instruction is one."""
+    """Return a PE transpose is recorded as `nc_transpose` or as a product that transposes: the machine instruction is one."""
     dtypes = tuple(operand.dtype for operand in operation.operands)
     if not transposes:
         return (product_row("nc_matmul", chip, dtypes, ""),)
@@ -167,7 +167,7 @@ def _packets(profile: dict[str, Any], chip: Chip) -> Iterator[tuple[Row, str, fl
 
 
 def _load_ns(small: bool, chip: Chip) -> float:
-    """How long 128 columns of weights load at full speed."""
+    """Return how long 128 columns of weights load at full speed."""
     return (chip.load_weights_cycles if small else 128) / chip.pe_clock_ghz
 
 

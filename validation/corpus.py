@@ -79,7 +79,7 @@ def _blob(checkout: Path, commit: str, path: str) -> bytes | None:
 
 
 def _tree(checkout: Path, entry: dict[str, Any]) -> str | None:
-    """The git tree of the entry's folder in the checkout."""
+    """Return the git tree of the entry's folder in the checkout."""
     [tree] = entry["trees"]
     name = f"{entry['commit']}:{tree['path']}"
     done = subprocess.run(

@@ -61,7 +61,7 @@ def main(checkouts: Path, page: Path, report: Path | None) -> None:
 
 
 def right_kernels(checkouts: Path) -> Iterator[Case]:
-    """The cases of validation/wild that need no preparation and whose outputs are right."""
+    """Yield the cases of validation/wild that need no preparation and whose outputs are right."""
     taken: Counter[str] = Counter()
     for at, case in enumerate(CASES):
         prepared = case.decorate or case.make or case.prelude or case.module_reference
@@ -73,7 +73,7 @@ def right_kernels(checkouts: Path) -> Iterator[Case]:
 
 
 def task(case: Case, checkouts: Path) -> neff_bench.Task:
-    """The launch of a case. It has no reference: its outputs were compared before."""
+    """Return the launch of a case. It has no reference: its outputs were compared before."""
     given = case.arguments(np.random.default_rng(0))
     arrays = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
     rest = {name: value for name, value in given.items() if name not in arrays}
@@ -83,13 +83,13 @@ def task(case: Case, checkouts: Path) -> neff_bench.Task:
 
 
 def explained(neff: Path) -> dict[str, Any]:
-    """The answer of `neff-bench explain` about a NEFF."""
+    """Return the answer of `neff-bench explain` about a NEFF."""
     words = [sys.executable, "-m", "neff_bench", "explain", neff, "--format", "json"]
     return dict(json.loads(subprocess.run(words, capture_output=True, check=True).stdout))
 
 
 def table(shown: Sequence[tuple[Case, Any, dict[str, Any]]]) -> str:
-    """A line for each kernel."""
+    """Return a line for each kernel."""
     lines = []
     for number, (case, row, told) in enumerate(shown, 1):
         advice = told["advice"][0]["title"] if told["advice"] else ""
@@ -106,13 +106,13 @@ def table(shown: Sequence[tuple[Case, Any, dict[str, Any]]]) -> str:
 
 
 def total(row: Any) -> str:
-    """The time with its range; `~` stands for a time without one."""
+    """Return the time with its range; `~` stands for a time without one."""
     low, high = row.total_time_low_us, row.total_time_high_us
     return f"{row.total_time_us:.1f}" + (f" ({low:.0f}-{high:.0f})" if low is not None else " ~")
 
 
 def section(number: int, case: Case, row: Any, told: dict[str, Any]) -> str:
-    """One kernel: where it is from, where its time goes, and its advice."""
+    """Return the part on one kernel: where it is from, where its time goes, and its advice."""
     engines = (
         (name, getattr(row, f"{name.lower()}_active_us")) for name in ("Tensor", "Vector", "Scalar", "GpSimd", "DMA")
     )

@@ -36,7 +36,7 @@ _COLUMNS = (
 
 
 def gemm_rows(directory: Path, limit: int | None, which: str) -> Iterator[Row]:
-    """`directory`: a checkout, or a folder with nkilib.py and the measurements; `limit` shapes, spread over the sizes; `which`:
+    """Return the rows of the GEMM. `directory`: a checkout, or a folder with nkilib.py and the measurements; `limit` shapes, spread over the sizes; `which`:
     a pattern for the names of the measurements."""
     kernel = kernel_of(directory)
     shapes = sorted(measured(directory, which).items(), key=lambda item: item[0][0] * item[0][1] * item[0][2])
@@ -51,7 +51,7 @@ def gemm_rows(directory: Path, limit: int | None, which: str) -> Iterator[Row]:
 
 
 def kernel_of(directory: Path) -> Callable[..., Any]:
-    """The kernel and its constants, without the rest of its module, which needs torch and the AWS runtime."""
+    """Return the kernel and its constants, without the rest of its module, which needs torch and the AWS runtime."""
     path = next(path for path in sorted(directory.rglob("nkilib.py")) if _KERNEL in path.read_text())
     install()
     import nki
@@ -70,7 +70,7 @@ def kernel_of(directory: Path) -> Callable[..., Any]:
 
 
 def measured(directory: Path, which: str) -> dict[tuple[int, int, int], dict[str, float]]:
-    """By shape (M, K, N): the median of each figure over the profiles of the last file that has the shape."""
+    """Return by shape (M, K, N) the median of each figure over the profiles of the last file that has the shape."""
     rows: dict[tuple[int, int, int], dict[str, float]] = {}
     for path in sorted(directory.rglob(f"trn3_lnc2_gemm_{which}.json")):
         for row in json.loads(path.read_bytes())["rows"]:

@@ -80,7 +80,7 @@ def _cells(program: Program, published: Mapping[str, Any]) -> list[str]:
 def published_counts(
     products: Mapping[Matmul, int], transposes: Mapping[Matmul, int], published: Mapping[str, Any]
 ) -> tuple[int | None, int | None]:
-    """How many MATMUL instructions of these sizes the profile has: products and transposes; None where its counters do not tell.
+    """Return how many MATMUL instructions of these sizes the profile has: products and transposes; None where its counters do not tell.
 
     products, transposes: the sizes that the kernel has. published: `hardware_flops`, `transpose_flops`, `psum_write_bytes`.
     """
@@ -99,7 +99,7 @@ def _one_size(sizes: list[Matmul], flops: int) -> int | None:
 
 
 def _count(sizes: list[Matmul], flops: int, written_bytes: int) -> int | None:
-    """How many instructions of one or two sizes have these FLOPs and write these bytes."""
+    """Return how many instructions of one or two sizes have these FLOPs and write these bytes."""
     if len(sizes) != 2:
         return _one_size(sizes, flops)
     first, second = sizes
@@ -119,7 +119,7 @@ def _megabytes(ours: float, theirs: float) -> str:
 
 
 def _program(checkout: Path, path: str) -> Program:
-    """What we make of a kernel for trn1, at the shapes of its benchmark."""
+    """Return what we make of a kernel for trn1, at the shapes of its benchmark."""
     from neff_bench.simulator.nki.install import install
     from neff_bench.simulator.nki.spec import InputSpec
     from neff_bench.simulator.nki.trace import Call, record

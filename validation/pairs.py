@@ -72,7 +72,7 @@ def late_ns(ours: list[float], theirs: list[float]) -> float:
 
 
 def compare(pair: Pair) -> tuple[str, list[str]]:
-    """A line for people, and the goals that are missed. Raises `ParseError`."""
+    """Return a line for people, and the goals that are missed. Raises `ParseError`."""
     ours = read_timeline(pair.ntff, pair.neff)
     version = read_ntff(pair.ntff).version
     missed: list[str] = []

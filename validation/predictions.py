@@ -45,7 +45,7 @@ _ROW = re.compile(r"^\s*\[([^\[\]#]*NormType\.[^\[\]#]*)\]", re.MULTILINE)
 
 
 def mlp_rows(nkilib: Path, data: Path) -> Iterator[Row]:
-    """The published rows. The neuronxcc ones are another kernel: nki-library's stands in for it.
+    """Yield the published rows. The neuronxcc ones are another kernel: nki-library's stands in for it.
 
     `lnc` of a row: the cores that the kernel was launched on. All were compiled for logical cores of two: the script of the source
     launches one kernel on both in the same process, and sets nothing else.
@@ -76,7 +76,7 @@ def counter_rows(nkilib: Path, data: Path) -> Iterator[Row]:
 
 
 def baseline_rows(nkilib: Path, limit: int | None) -> Iterator[Row]:
-    """`tpbSgCyclesSum` of the mlp tests (picoseconds), spread over the sizes. Each figure once, at the first case that has it:
+    """Return `tpbSgCyclesSum` of the mlp tests (picoseconds), spread over the sizes. Each figure once, at the first case that has it:
     a measurement in picoseconds does not occur twice, so the others are copies."""
     from neff_bench.simulator.errors import SimulatorError
 
@@ -95,7 +95,7 @@ def baseline_rows(nkilib: Path, limit: int | None) -> Iterator[Row]:
 
 
 def cases(nkilib: Path) -> list[dict[str, Any]]:
-    """The mlp tests that have a figure of their own: name, mode (cte, tkg), lnc, picoseconds, inputs and arguments."""
+    """Return the mlp tests that have a figure of their own: name, mode (cte, tkg), lnc, picoseconds, inputs and arguments."""
     tests = nkilib / "test" / "integration" / "nkilib" / "core" / "mlp"
     return [*_cases(tests / "test_mlp_cte.py", tkg=False), *_cases(tests / "test_mlp_tkg.py", tkg=True)]
 

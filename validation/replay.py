@@ -28,7 +28,7 @@ _HBM = range(0x800000000000, 0x802000000000)
 
 
 def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
-    """(column, model us, measured us): kernel span and each engine's active time within the kernel."""
+    """Yield (column, model us, measured us): kernel span and each engine's active time within the kernel."""
     target, rows = target_of(profile), kernel_rows(profile)
     chip = chip_for(target)
     overheads = chip.overheads
@@ -56,12 +56,12 @@ def replay(profile: dict[str, Any]) -> Iterator[tuple[str, float, float]]:
 
 
 def target_of(profile: dict[str, Any]) -> str:
-    """The chip that the profile was taken on, told by the clock of its PE."""
+    """Return the chip that the profile was taken on, told by the clock of its PE."""
     return "inf2" if profile["metadata"][0]["pe_clock_freq"] == CHIPS["inf2"].pe_clock_ghz else "trn2"
 
 
 def kernel_rows(profile: dict[str, Any]) -> list[dict[str, Any]]:
-    """The instructions of the kernel on the first core, by time."""
+    """Return the instructions of the kernel on the first core, by time."""
     rows = [r for r in profile["instruction"] if r["instruction_type"] and r.get("subgraph", "sg00") == "sg00"]
     rows.sort(key=lambda r: (r["timestamp"], r["pc"]))
     if target_of(profile) == "inf2":
@@ -71,7 +71,7 @@ def kernel_rows(profile: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _first_trigger(core: CoreSchedule, chip: Chip) -> float:
-    """When a profile shows the first instruction: it shows a software DMA when its descriptors are written."""
+    """Return when a profile shows the first instruction: it shows a software DMA when its descriptors are written."""
     import numpy as np
 
     software = np.array([t >= 0 and core.code.transfers[t].software for t in core.code.transfer])

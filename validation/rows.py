@@ -23,7 +23,7 @@ Case = TypeVar("Case")
 
 
 def spread(cases: Sequence[Case], limit: int | None) -> list[Case]:
-    """`limit` cases, evenly spread over all; all of them without a limit."""
+    """Return `limit` cases, evenly spread over all; all of them without a limit."""
     if limit is None or limit >= len(cases):
         return list(cases)
     return [cases[int(n * len(cases) / limit)] for n in range(limit)]

@@ -188,7 +188,7 @@ def _view(bundle: Path, row: Mapping[str, Any], start: Callable[..., Any]) -> _P
 
 
 def count_instructions(matmuls: Sequence[_Instruction]) -> Instructions:
-    """`matmuls`: the MATMUL instructions of a profile."""
+    """Count instructions. `matmuls`: the MATMUL instructions of a profile."""
     transposes = [i for i in matmuls if "TRANSPOSE" in (i.instruction_type, i.compiler_opcode.upper())]
     products = [i for i in matmuls if i not in transposes]
     told = bool(products) and all("acc_flags=" in i.operands for i in products)

@@ -21,7 +21,7 @@ def answer(rows: Sequence[Row], grids: Sequence[Grid], document: Any = None) -> 
 
 
 def grid(rows: Sequence[Row], heads: Mapping[str, str], notes: Sequence[str] = ()) -> Grid:
-    """`heads`: key -> head of the column."""
+    """Return the table of records. `heads`: key -> head of the column."""
     columns = [Column(head, _is_numeric(rows, key), key in WRAPS) for key, head in heads.items()]
     return Grid(columns, [[shown(row.get(key)) for key in heads] for row in rows], notes, keeps_empty=True)
 

@@ -143,7 +143,7 @@ def linear_projection(options: ProjectionOptions) -> int:
 @command("tile")
 @takes(TileOptions)
 def tile(options: TileOptions) -> int:
-    """One matmul that fits a single tile: device against host.
+    """Compare one matmul that fits a single tile: device against host.
 
     \b
     Examples:

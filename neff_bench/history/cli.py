@@ -130,7 +130,7 @@ def check(db: Path, last: int, format_: str) -> int:
 @click.option("--metric", default=None, help="One metric, such as total_time_us.")
 @FORMAT
 def show(db: Path, only: tuple[str, ...], metric: str | None, format_: str) -> None:
-    """Every change of every series, the oldest first.
+    """Print every change of every series, the oldest first.
 
     \b
     neff-bench history show --db history --only 'mlp_*' --metric total_time_us

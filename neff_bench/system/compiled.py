@@ -25,7 +25,7 @@ def pass_files() -> list[Path]:
 
 
 def pass_source() -> str:
-    """All passes as one module for Cython, which takes the place of cython.py. It has another name than theirs, so that Python never
+    """Return all passes as one module for Cython, which takes the place of cython.py. It has another name than theirs, so that Python never
     takes it for one of them."""
     text = "".join(path.read_text(encoding="utf-8") for path in pass_files())
     lines = (line for line in text.splitlines(keepends=True) if not line.startswith("from "))

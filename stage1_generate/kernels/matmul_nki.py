@@ -63,7 +63,7 @@ def nl_itemsize(dtype):
 
 
 def one_pass(lhs, rhs, out, m, rows, n_start, n_stop):
-    """`rows` rows of out, from m: all of K accumulates in PSUM."""
+    """Compute `rows` rows of out, from m: all of K accumulates in PSUM."""
     K = lhs.shape[1]
     left = load_transposed(lhs, m, rows, 0, K)
     for n in range(n_start, n_stop, MOVING):

@@ -15,7 +15,7 @@ def tiles(size, step):
 
 
 def core_share(size, step, core, cores):
-    """(start, stop) of this core's part of `size`, cut at a multiple of `step` as evenly as tiles allow."""
+    """Return (start, stop) of this core's part of `size`, cut at a multiple of `step` as evenly as tiles allow."""
     count = tiles(size, step)
     start = min(count * core // cores * step, size)
     stop = min(count * (core + 1) // cores * step, size)

@@ -48,7 +48,7 @@ def llm(hidden: int = 2048) -> Iterator[Entry]:
 
 
 def tiling() -> Iterator[Entry]:
-    """Each dimension alone, around the first four multiples of its tile; the others at one tile."""
+    """Vary each dimension alone, around the first four multiples of its tile; the others at one tile."""
     for offset in (-32, -16, 0, 16, 32):
         for count in (1, 2, 3, 4):
             yield _matmul(count * M_TILE + offset, K_TILE, N_TILE)
@@ -66,7 +66,7 @@ def sweep() -> Iterator[Entry]:
 
 
 def boundary() -> Iterator[Entry]:
-    """One element below, at and above tile boundaries of each dimension."""
+    """Take one element below, at and above tile boundaries of each dimension."""
     for edge in (128, 256, 512, 1024):
         for size in (edge - 1, edge, edge + 1):
             yield _matmul(size, K_TILE, K_TILE)

@@ -16,7 +16,7 @@ from neff_bench.stage1_generate.toolchains.sim.compile import compile as compile
 
 
 def recorded_outputs(request: Request) -> tuple[Tensor, ...]:
-    """In the order of the kernel's results. Raises `BuildError`, which says what to declare."""
+    """Return what the kernel writes, in the order of its results. Raises `BuildError`, which says what to declare."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="neff-bench-") as folder:
         os.chdir(folder)

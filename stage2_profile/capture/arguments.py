@@ -61,7 +61,7 @@ class CapturePlan:
 
 
 def capture(tool: Sequence[str], plan: CapturePlan, known: Command) -> list[str]:
-    """`capture`: run the NEFF and write NTFF files and outputs into the working directory. Raises `FlagAbsent`."""
+    """Return the arguments of `capture`: run the NEFF and write NTFF files and outputs into the working directory. Raises `FlagAbsent`."""
     asked: list[Asked] = [("--save-output", None), ("--neff", plan.neff)]
     if plan.alias and knows(known, "--write-tensors-per-exec"):
         asked.append(("--write-tensors-per-exec", "alias"))

@@ -51,7 +51,7 @@ ASSIGNMENTS = (
 
 
 def assignments(checkouts: Path) -> Iterator[Measured]:
-    """A row for each."""
+    """Yield a row for each."""
     source = data(checkouts / SOURCE[0], SOURCE[1], _KERNEL).decode()
     for one in ASSIGNMENTS:
         name = f"{one.points}x{one.width} to {one.centroids} LNC {one.cores}"
@@ -62,7 +62,7 @@ def assignments(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(source: str, one: Assignment) -> Program:
-    """The kernel as the benchmark launches it."""
+    """Return the kernel as the benchmark launches it."""
     install()
     replace_host_packages()
     inputs: dict[str, Any] = {

@@ -54,7 +54,7 @@ VERSIONS = (
 
 
 def versions(checkouts: Path) -> Iterator[Measured]:
-    """A row for each."""
+    """Yield a row for each."""
     checkout = checkouts / SOURCE[0]
     for one in VERSIONS:
         sources = [data(checkout, SOURCE[1], f"{_FOLDER}{name}.py").decode() for name in (one.kernel, one.script)]
@@ -65,7 +65,7 @@ def versions(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(checkouts: Path, kernel: str, script: str, lnc: int) -> Program:
-    """The wrapper of the script, which calls the kernel. Raises ValueError for a script without a wrapper."""
+    """Return the wrapper of the script, which calls the kernel. Raises ValueError for a script without a wrapper."""
     wrapper = re.search(r"@nki\.jit\n(def (\w+)\(.*?\n    return .*?\n)", script, re.DOTALL)
     name = re.search(r"^from v\w+ import (\w+)(?: as (\w+))?$", script, re.MULTILINE)
     if wrapper is None or name is None:

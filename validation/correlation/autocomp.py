@@ -97,7 +97,7 @@ SAMPLED_MS = {
 
 
 def sampled(checkouts: Path) -> Iterator[Measured]:
-    """The kernel that the sample run began with, then its candidates."""
+    """Yield the kernel that the sample run began with, then its candidates."""
     for number, (candidate, ms) in enumerate(SAMPLED_MS.items()):
         file = f"{_SAMPLE}{candidate}_result_full.txt"
         result = data(checkouts / SOURCE[0], SOURCE[1], file).decode()
@@ -124,7 +124,7 @@ def codes(trace: str) -> list[tuple[str, float]]:
 
 
 def recorded(code: str, search: Search) -> Program:
-    """The kernel `test` after the imports that the harness puts before it; descriptors are static, as in all traces of trn1."""
+    """Return the kernel `test` after the imports that the harness puts before it; descriptors are static, as in all traces of trn1."""
     install()
     path = placed(f"{OLD}\n{code}", "candidate.py")
     return made_at_compile_time(record_kernel(f"{path}:test", dict(search.inputs), "trn1", 1, dict(search.numbers)))

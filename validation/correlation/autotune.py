@@ -45,7 +45,7 @@ PRODUCTS = (
 
 
 def products(checkouts: Path) -> Iterator[Measured]:
-    """A row for each."""
+    """Yield a row for each."""
     for one in PRODUCTS:
         path = f"kernel_library/{one.path}_{one.mfu_percent:.2f}mfu.py"
         source = data(checkouts / SOURCE, one.commit, path).decode()
@@ -60,7 +60,7 @@ _PIPELINED = ("e55ed5d", "kernel_transforms.py", "kernel_15", 83.4)
 
 
 def pipelined(checkouts: Path) -> Iterator[Measured]:
-    """The last rung of a ladder of transformations, with two accumulators: one row."""
+    """Yield the last rung of a ladder of transformations, with two accumulators: one row."""
     commit, path, kernel, mfu_percent = _PIPELINED
     source = data(checkouts / SOURCE, commit, path).decode()
     yield Measured(
@@ -70,7 +70,7 @@ def pipelined(checkouts: Path) -> Iterator[Measured]:
 
 
 def _alone(source: str, kernel: str) -> Program:
-    """One kernel of a file that imports what is not public."""
+    """Return one kernel of a file that imports what is not public."""
     body = re.search(rf"@nki\.jit\ndef {kernel}\(.*?\n(?=@|\Z)", source, re.DOTALL)
     if body is None:
         raise ValueError(f"no {kernel}")
@@ -84,7 +84,7 @@ def _us(mfu_percent: float, matmuls: int) -> float:
 
 
 def recorded(source: str, product: Product) -> Program:
-    """The file's kernel. Raises ValueError for a file without one."""
+    """Return the file's kernel. Raises ValueError for a file without one."""
     kernel = re.search(r"@nki\.jit\ndef (\w+)\(", source)
     if kernel is None:
         raise ValueError(f"{product.path}: no kernel")

@@ -73,7 +73,7 @@ PRODUCTS = (
 
 
 def products(checkouts: Path) -> Iterator[Measured]:
-    """A row for each. Raises FileNotFoundError where the checkout lacks the kernel's file."""
+    """Yield a row for each. Raises FileNotFoundError where the checkout lacks the kernel's file."""
     kernel = present(checkouts / SOURCE[0] / _KERNEL)
     for one in PRODUCTS:
         task = f"blocked_matmul {one.k}x{one.m}x{one.n}"
@@ -85,7 +85,7 @@ def products(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(kernel: Path, one: Product) -> Program:
-    """The kernel with these sizes of blocks, which the search writes in place of its defaults."""
+    """Return the kernel with these sizes of blocks, which the search writes in place of its defaults."""
     install()
     blocks = {f"TILES_IN_BLOCK_{axis}": block for axis, block in zip(_SIZES, one.blocks, strict=True)}
     inputs = {"lhsT": ((one.k, one.m), "float32"), "rhs": ((one.k, one.n), "float32")}

@@ -81,7 +81,7 @@ KERNELS = (
 
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
-    """A row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
+    """Yield a row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
     folder = checkouts / REPOSITORY / _FOLDER
     for one in KERNELS:
         kernel = present(folder / f"{one.file}.py")
@@ -94,5 +94,5 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(kernel: Path, one: Kernel) -> Program:
-    """The kernel as the referee calls it."""
+    """Return the kernel as the referee calls it."""
     return built(f"{kernel}:{one.function}", one.inputs, "bfloat16", lnc=one.lnc)

@@ -51,7 +51,7 @@ def _delta_rule(per_channel: bool, heads: int, tokens: int, ms: float) -> Kernel
 
 
 def _topk(rows: int, scores: int, keep: int, ms: float) -> Kernel:
-    """A row is cut into pieces, as many as fill up to 128 partitions."""
+    """Return a row is cut into pieces, as many as fill up to 128 partitions."""
     pieces = 1
     while rows * pieces * 2 <= 128 and scores % (pieces * 2) == 0:
         pieces *= 2
@@ -69,7 +69,7 @@ KERNELS = (
 
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
-    """A row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
+    """Yield a row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
     for one in KERNELS:
         kernel = present(checkouts / REPOSITORY / "contributed" / f"{one.file}.py")
         yield Measured(
@@ -79,7 +79,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(kernel: Path, one: Kernel) -> Program:
-    """The kernel as its file's script calls it; descriptors are static, as in all traces of trn1."""
+    """Return the kernel as its file's script calls it; descriptors are static, as in all traces of trn1."""
     install()
     inputs: dict[str, Any] = {name: (shape, "float32") for name, shape in one.inputs.items()}
     with silenced():

@@ -87,21 +87,21 @@ class Run(NamedTuple):
 
 
 def added(function: str, length: int, static: bool = True, **changes: int) -> Run:
-    """The sum of two vectors."""
+    """Return the sum of two vectors."""
     inputs = dict.fromkeys(("a_vec", "b_vec"), ((length,), "float32"))
     name = " ".join([function, str(length), *(f"{key} {value}" for key, value in changes.items())])
     return Run("vector_add", name, "part1/kernels.py", function, inputs, changes, static=static)
 
 
 def transposed(length: int, static: bool = True) -> Run:
-    """Of a square matrix."""
+    """Return the transpose of a square matrix."""
     inputs = {"a_tensor": ((length, length), "float32")}
     name = f"matrix_transpose {length}x{length}"
     return Run("matrix_transpose", name, "part1/kernels.py", "matrix_transpose", inputs, static=static)
 
 
 def convolved(dtype: str, pool: int, height: int = 224, width: int = 224) -> Run:
-    """With bias; 256 channels."""
+    """Return a convolution with bias; 256 channels."""
     inputs = {"X": ((1, 256, height, width), dtype), "W": ((256, 256, 3, 3), dtype), "bias": ((256,), dtype)}
     name = f"conv2d {height}x{width} {dtype} pool {pool}"
     function = "fused_conv2d_maxpool"
@@ -109,7 +109,7 @@ def convolved(dtype: str, pool: int, height: int = 224, width: int = 224) -> Run
 
 
 def run_of(path: str) -> Run:
-    """What a trace of this name was taken of."""
+    """Return what a trace of this name was taken of."""
     stem = path.rpartition("/")[2]
     if stem.startswith("stream"):
         return added("vector_add_stream", 256_000, FREE_DIM=1000 * int(stem[-2]))
@@ -120,7 +120,7 @@ def run_of(path: str) -> Run:
 
 
 def traces(checkouts: Path) -> Iterator[Measured]:
-    """One row for each trace, trn2 but for the five repositories of the year before, whose traces are of trn1."""
+    """Return one row for each trace, trn2 but for the five repositories of the year before, whose traces are of trn1."""
     for (repository, commit), paths in TRACES.items():
         for path in paths:
             trace = traced(data(checkouts / repository, commit, f"{path}.ntff"), f"{path}.ntff")
@@ -140,7 +140,7 @@ def traces(checkouts: Path) -> Iterator[Measured]:
 
 
 def summaries(checkouts: Path) -> Iterator[Measured]:
-    """The profiler's own summaries."""
+    """Yield the profiler's own summaries."""
     repository, commit, prefix = SUMMARIES
     for stem in ("stream_256k_fd1k", "stream_256k_fd2k", "transpose_1024"):
         text = data(checkouts / repository, commit, f"{prefix}{stem}.txt").decode()
@@ -206,7 +206,7 @@ def _row(
 
 
 def recorded(checkout: Path, commit: str, run: Run, target: str) -> Program:
-    """The kernel of that commit. Raises FileNotFoundError where the clone has none, ValueError where it lacks a constant to change."""
+    """Return the kernel of that commit. Raises FileNotFoundError where the clone has none, ValueError where it lacks a constant to change."""
     source = data(checkout, commit, run.file).decode()
     for name, value in run.changes.items():
         source, found = re.subn(rf"^(\s+{name} *= *)\d+", rf"\g<1>{value}", source, flags=re.MULTILINE)

@@ -37,12 +37,12 @@ def attention(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(spec: KernelSpec) -> Program:
-    """The kernel on the first core of a logical core of two."""
+    """Return the kernel on the first core of a logical core of two."""
     return beside_idle_core(trace_kernel(spec, "trn2", 1))
 
 
 def profile(checkout: Path, name: str) -> dict[str, Any]:
-    """The profile of `fused_bf16_s512` or another. Raises FileNotFoundError."""
+    """Return the profile of `fused_bf16_s512` or another. Raises FileNotFoundError."""
     folder = checkout / "profiling" / "artifacts" / name / "json_reports"
     for path in folder.glob("*profile_full.json"):
         found: dict[str, Any] = json.loads(path.read_bytes())
@@ -51,6 +51,6 @@ def profile(checkout: Path, name: str) -> dict[str, Any]:
 
 
 def kernel(checkout: Path, kind: str, dtype: str, length: int) -> KernelSpec:
-    """One of the eight, with its inputs."""
+    """Return one of the eight, with its inputs."""
     inputs = tuple(InputSpec(f"{letter}_ref", (128, length), dtype) for letter in "qkv")
     return KernelSpec(f"{checkout}/kernels/{kind}/attention.py:{kind}_attention", inputs)

@@ -50,7 +50,7 @@ GATHERS = (
 
 
 def gathers(checkouts: Path) -> Iterator[Measured]:
-    """A row for each."""
+    """Yield a row for each."""
     checkout = checkouts / SOURCE[0]
     for one in GATHERS:
         source = data(checkout, SOURCE[1], f"{_FOLDER}{one.version}/run_nki.py").decode()
@@ -71,7 +71,7 @@ def _times(found: str) -> tuple[float, dict[str, float]]:
 
 
 def recorded(source: str, one: Gather) -> Program:
-    """The script's first kernel, with the sizes of its graph in place of the constants that the script sets."""
+    """Return the script's first kernel, with the sizes of its graph in place of the constants that the script sets."""
     kernel = re.search(r"@nki\.jit\ndef gather_mean_nki.*?\n    return out\n", source, re.DOTALL)
     if kernel is None:
         raise ValueError(f"{_FOLDER}{one.version}/run_nki.py: no kernel")

@@ -39,7 +39,7 @@ class Fused(NamedTuple):
 
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
-    """A row for each fused kernel of the report."""
+    """Yield a row for each fused kernel of the report."""
     checkout = checkouts / SOURCE[0]
     source = data(checkout, SOURCE[1], _KERNELS).decode()
     for one in reported(data(checkout, SOURCE[1], _REPORT).decode()):
@@ -51,7 +51,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 
 def reported(report: str) -> Iterator[Fused]:
-    """The fused kernels of a report. Raises KeyError for one without the columns that are read, or for a dtype it never had."""
+    """Yield the fused kernels of a report. Raises KeyError for one without the columns that are read, or for a dtype it never had."""
     for line in csv.DictReader(io.StringIO(report)):
         gelu = line["kernel"].removeprefix("fused_")
         if gelu != line["kernel"]:
@@ -60,7 +60,7 @@ def reported(report: str) -> Iterator[Fused]:
 
 
 def recorded(source: str, one: Fused) -> Program:
-    """The kernel as its benchmark calls it, on the first core of a logical core of two."""
+    """Return the kernel as its benchmark calls it, on the first core of a logical core of two."""
     shapes = {"lhsT": (one.k, one.m), "rhs": (one.k, one.n), "bias": (1, one.n)}
     inputs = tuple(InputSpec(name, shape, one.dtype) for name, shape in shapes.items())
     with silenced():

@@ -97,7 +97,7 @@ KERNELS = (
 
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
-    """A row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
+    """Yield a row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
     for one in KERNELS:
         kernel = present(checkouts / REPOSITORY / _FOLDER / f"{one.file}.py")
         shapes = ", ".join(dict.fromkeys("x".join(map(str, shape)) for shape in one.inputs.values()))
@@ -109,5 +109,5 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(kernel: Path, one: Kernel) -> Program:
-    """The kernel as the team's benchmark builds it."""
+    """Return the kernel as the team's benchmark builds it."""
     return built(f"{kernel}:{one.function}", one.inputs, "float32", lnc=one.lnc)

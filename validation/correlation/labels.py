@@ -73,7 +73,7 @@ SUPERSEDED = frozenset(
 
 
 def label(repository: str, family: str, name: str) -> Label:
-    """Of a row. What is in no table here is a trace, as those of the students of CS149 are."""
+    """Return the label of a row. What is in no table here is a trace, as those of the students of CS149 are."""
     if any(mark in name for mark in _WRITTEN):
         return Label("execution")
     return _FAMILIES.get((repository, family)) or _REPOSITORIES.get(repository) or Label("profile")

@@ -73,7 +73,7 @@ NKIBENCH = frozenset(
 
 
 def is_test(family: str) -> bool:
-    """Of rows that are not new. NKIBench: all but rope and silu, in every repository that measured them. Others: the first digit of the
+    """Return whether a row that is not new tests the model. NKIBench: all but rope and silu, in every repository that measured them. Others: the first digit of the
     sha256 of the family's name is odd, unless its figures have been studied."""
     if family in NKIBENCH:
         return family not in NKIBENCH_DEVELOPMENT

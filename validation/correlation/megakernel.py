@@ -177,7 +177,7 @@ VERSIONS: tuple[Version, ...] = (
 
 
 def versions(checkouts: Path) -> Iterator[Measured]:
-    """A row for each version with a figure."""
+    """Yield a row for each version with a figure."""
     checkout = checkouts / SOURCE
     for one in VERSIONS:
         found = data(checkout, one.commit, one.where)
@@ -189,7 +189,7 @@ def versions(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(checkouts: Path, version: Version) -> Program:
-    """The kernel of that commit; nki-library gives it its views of tensors. Raises ValueError for a file without a kernel."""
+    """Return the kernel of that commit; nki-library gives it its views of tensors. Raises ValueError for a file without a kernel."""
     source = data(checkouts / SOURCE, version.commit, f"{version.path}.py").decode()
     kernel = re.search(r"@nki\.jit.*?\ndef (\w+)\(", source, re.DOTALL)
     if kernel is None:

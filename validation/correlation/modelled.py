@@ -45,7 +45,7 @@ class Modelled:
 
 
 def modelled(program: Program, changes: Sequence[str] = ()) -> Modelled:
-    """The model's row of a recorded program. `changes`: `name=value` or `name=2x` of constants. Raises SimulatorError for an unknown one."""
+    """Return the model's row of a recorded program. `changes`: `name=value` or `name=2x` of constants. Raises SimulatorError for an unknown one."""
     timed = schedule(program, reduce(what_if, changes, chip_for(program.target)))
     summary = summarise(program, timed, timeline_of(timed))
     active = {name: summary[f"{name}_engine_active_time"] * 1e6 for name in ENGINES}

@@ -37,7 +37,7 @@ class Workload(NamedTuple):
 
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
-    """A row for each workload of the lists that may be looked at."""
+    """Yield a row for each workload of the lists that may be looked at."""
     for one in DEVELOPMENT:
         family = f"nakb_{one.name.partition(' ')[0]}"
         program = partial(recorded, checkouts / LIBRARY[0], one)
@@ -45,7 +45,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(library: Path, one: Workload) -> Program:
-    """The kernel of nki-library with these inputs."""
+    """Return the kernel of nki-library with these inputs."""
     inputs = tuple(InputSpec(name, shape, dtype) for name, (shape, dtype) in one.inputs.items())
     path = (str(library / "src"), str(library / "src" / "nkilib_src"))
     with silenced():

@@ -54,7 +54,7 @@ _HALF_UNTIL, _WHOLE_FROM = 0.575, 0.71
 
 
 def variants(checkouts: Path) -> Iterator[Measured]:
-    """The rows of kda-for-trainium, trn2, LNC 1, that passed its check."""
+    """Yield the rows of kda-for-trainium, trn2, LNC 1, that passed its check."""
     checkout, tasks = checkouts / VARIANTS[0], checkouts / TASKS[0]
     for family, stem in STEMS.items():
         for line in (checkout / "workspaces" / family / "candidates.jsonl").read_text().splitlines():
@@ -90,12 +90,12 @@ def tasks(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(path: Path, checkout: Path, stem: str, target: str) -> Program:
-    """The kernel compiled with `--disable-dge` as both repositories do."""
+    """Return the kernel compiled with `--disable-dge` as both repositories do."""
     return made_at_compile_time(traced(path, checkout, stem, target))
 
 
 def traced(path: Path, checkout: Path, stem: str, target: str) -> Program:
-    """The kernel on inputs of its task's shapes."""
+    """Return the kernel on inputs of its task's shapes."""
     install()
     given = inputs(checkout, stem)
     parameters = re.search(r"def kernel\(([^)]*)\)", path.read_text(), re.DOTALL)
@@ -121,7 +121,7 @@ def inputs(checkout: Path, stem: str) -> list[Any]:
 
 
 def halved(row: Measured, summary: dict[str, Any]) -> float:
-    """What the latency of a row times this is its total time, by the FLOPs of its program and its MFU; 1 where it says nothing.
+    """Return what the latency of a row times this is its total time, by the FLOPs of its program and its MFU; 1 where it says nothing.
 
     The profiler's MFU is of two cores for bfloat16, so a ratio of 1 to 2 says nothing else. One between the half and the whole is of a
     latency that contradicts its own profile, which then counts: matmul_v2_b16 prints 26.2 ms, less than the PE needs for its float32 products.

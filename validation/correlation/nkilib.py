@@ -146,7 +146,7 @@ _RMSNORM_QUANT_AGAIN = (
 def recorded(
     checkout: Path, kernel: str, lnc: int, inputs: tuple[InputSpec, ...], arguments: dict[str, Any]
 ) -> Program:
-    """A kernel of the checkout."""
+    """Return a kernel of the checkout."""
     source = checkout / "src"
     spec = KernelSpec(_ENTRIES[kernel], inputs, (str(source), str(source / "nkilib_src")), arguments)
     with silenced():

@@ -39,13 +39,13 @@ BASELINES = (
 
 
 def library(checkouts: Path) -> tuple[str, str]:
-    """Where this release's modules are imported from."""
+    """Return where this release's modules are imported from."""
     source = tree(checkouts / SOURCE[0], SOURCE[1], "src")
     return str(source), str(source / "nkilib_src")
 
 
 def rmsnorm(checkouts: Path) -> Iterator[Measured]:
-    """A row for each baseline."""
+    """Yield a row for each baseline."""
     data(checkouts / SOURCE[0], SOURCE[1], _TEST)
     for batch, tokens, width, actual, picoseconds in BASELINES:
         name = f"b{batch} s{tokens} h{width}{f' of which {actual}' if actual else ''} LNC 2"
@@ -54,7 +54,7 @@ def rmsnorm(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(checkouts: Path, batch: int, tokens: int, width: int, actual: int | None) -> Program:
-    """The kernel as its test calls it: what it writes is an argument."""
+    """Return the kernel as its test calls it: what it writes is an argument."""
     shapes = {
         "input": (batch, tokens, width),
         "gamma": (1, width),

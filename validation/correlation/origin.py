@@ -24,13 +24,13 @@ ENGINES = ("tensor", "vector", "scalar")
 
 
 def data(checkout: Path, commit: str, path: str) -> bytes:
-    """The contents of a file. Raises FileNotFoundError where the clone has no such file at that commit."""
+    """Return the contents of a file. Raises FileNotFoundError where the clone has no such file at that commit."""
     return _git(checkout, commit, path, "cat-file", "blob", f"{commit}:{path}")
 
 
 @cache
 def tree(checkout: Path, commit: str, path: str) -> Path:
-    """A directory with what a folder had at that commit. Raises FileNotFoundError where the clone has no such folder there."""
+    """Return a directory with what a folder had at that commit. Raises FileNotFoundError where the clone has no such folder there."""
     packed = _git(checkout, commit, path, "archive", commit, path)
     place = Path(_folder().name) / f"{checkout.name}-{commit[:12]}"
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
@@ -39,7 +39,7 @@ def tree(checkout: Path, commit: str, path: str) -> Path:
 
 
 def _git(checkout: Path, commit: str, path: str, *words: str) -> bytes:
-    """What a command prints that reads `path` at `commit`."""
+    """Return what a command prints that reads `path` at `commit`."""
     done = subprocess.run(["git", "-C", str(checkout), *words], capture_output=True, check=False)
     if done.returncode:
         raise FileNotFoundError(
@@ -49,7 +49,7 @@ def _git(checkout: Path, commit: str, path: str, *words: str) -> bytes:
 
 
 def placed(contents: str | bytes, name: str) -> Path:
-    """A file of these contents, for what reads kernels and traces from files. It lives as long as this process. name: with its suffix."""
+    """Return a file of these contents, for what reads kernels and traces from files. It lives as long as this process. name: with its suffix."""
     data = contents.encode() if isinstance(contents, str) else contents
     place = Path(_folder().name) / hashlib.sha256(data).hexdigest()[:12] / name
     place.parent.mkdir(exist_ok=True)
@@ -58,14 +58,14 @@ def placed(contents: str | bytes, name: str) -> Path:
 
 
 def present(path: Path) -> Path:
-    """A file of a checkout as it lies there. Raises FileNotFoundError where it is missing."""
+    """Return a file of a checkout as it lies there. Raises FileNotFoundError where it is missing."""
     if not path.is_file():
         raise FileNotFoundError(f"no {path}")
     return path
 
 
 def built(entry: str, inputs: Mapping[str, tuple[int, ...]], dtype: str, target: str = "trn2", lnc: int = 1) -> Program:
-    """A kernel of the current dialect whose arguments are tensors of one dtype. entry: file and function. inputs: their shapes, by name."""
+    """Return a kernel of the current dialect whose arguments are tensors of one dtype. entry: file and function. inputs: their shapes, by name."""
     install()
     with silenced():
         return record_kernel(entry, {name: (shape, dtype) for name, shape in inputs.items()}, target, lnc, {})
@@ -80,7 +80,7 @@ class Traced(NamedTuple):
 
 
 def traced(contents: bytes, path: str) -> Traced:
-    """The times in an NTFF file. Raises ValueError for one without a total time or DMA."""
+    """Return the times in an NTFF file. Raises ValueError for one without a total time or DMA."""
     trace = read_ntff(placed(contents, path.replace("/", "_")))
     if trace.total_time_ps is None or trace.dma is None:
         raise ValueError(f"{path}: no total time or no DMA in the trace")

@@ -51,7 +51,7 @@ class Case(NamedTuple):
 
 
 def projections(checkouts: Path) -> Iterator[Measured]:
-    """A row for each figure."""
+    """Yield a row for each figure."""
     checkout = checkouts / SOURCE[0]
     for case in cases(data(checkout, SOURCE[1], _TEST).decode()):
         program = partial(recorded, checkout, case)
@@ -88,7 +88,7 @@ class _Named(ast.NodeTransformer):
 
 
 def recorded(checkout: Path, case: Case) -> Program:
-    """The kernel as its test calls it."""
+    """Return the kernel as its test calls it."""
     hidden = (case.batch, case.tokens, case.width)
     shapes = {"input": hidden, "fused_qkv_weights": (case.width, case.columns)}
     if case.bias:

@@ -29,7 +29,7 @@ _Traced = tuple[Program, bool | None]
 
 
 def program_of(row: Measured) -> Program:
-    """What `row.program()` gives, without tracing where that was done before."""
+    """Return what `row.program()` gives, without tracing where that was done before."""
     place, found = _folder() / _name(row), trace.traced
     kept = (
         iter(msgspec.msgpack.decode(zlib.decompress(place.read_bytes()), type=list[_Traced]))
@@ -59,7 +59,7 @@ def _name(row: Measured) -> str:
 
 @cache
 def _recorder() -> str:
-    """A hash of the code that records."""
+    """Return a hash of the code that records."""
     room = PACKAGE / "simulator"
     found = sorted({path for name in _RECORDS for path in _python(room / name)})
     return hashlib.sha256(b"".join(path.read_bytes() for path in found)).hexdigest()

@@ -49,7 +49,7 @@ SOLUTIONS = {
 
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
-    """A row for each."""
+    """Yield a row for each."""
     for name, us in TASKS_US.items():
         tasks, stem = checkouts / nkibench.TASKS[0], nkibench.STEMS[name]
         path = present(tasks / "NKIBench" / "kernels" / f"{stem}_0.py")
@@ -69,7 +69,7 @@ def _task(path: Path, tasks: Path, stem: str) -> Program:
 
 
 def recorded(source: str, solution: Solution) -> Program:
-    """A kernel of autocomp after the imports that it lacks."""
+    """Return a kernel of autocomp after the imports that it lacks."""
     install()
     inputs: dict[str, Any] = {name: (shape, "float32") for name, shape in solution.inputs.items()}
     path = placed(f"{OLD}\n{source}", Path(solution.file).name)

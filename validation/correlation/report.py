@@ -99,7 +99,7 @@ def _at(ordered: Sequence[float], share: float) -> float:
 
 
 def _coverage(rows: Sequence[Compared]) -> Iterator[str]:
-    """How many rows lie in the range that the other repositories' rows make."""
+    """Yield how many rows lie in the range that the other repositories' rows make."""
     comparable = [one.evidence for one in rows if one.model.comparable]
     held: dict[str, list[bool]] = {}
     for row in comparable:

@@ -65,7 +65,7 @@ KERNELS = (
 
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
-    """A row for each."""
+    """Yield a row for each."""
     for one in KERNELS:
         source = data(checkouts / REPOSITORY, one.commit, f"{_FOLDER}/{one.file}.py").decode()
         task = f"{one.family} {one.name}"
@@ -74,7 +74,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(source: str, one: Kernel) -> Program:
-    """The kernel as its test calls it; descriptors are static, as in all traces of trn1."""
+    """Return the kernel as its test calls it; descriptors are static, as in all traces of trn1."""
     install()
     replace_host_packages()
     inputs: dict[str, Any] = {name: (shape, one.dtype) for name, shape in one.inputs.items()}

@@ -31,7 +31,7 @@ VERSIONS_US = {"1660ab0": 129.5, "ebe57b2": 127.8}
 
 
 def versions(checkouts: Path) -> Iterator[Measured]:
-    """A row for each."""
+    """Yield a row for each."""
     for commit, us in VERSIONS_US.items():
         yield Measured(
             REPOSITORY, commit, "selective_scan", "selective_scan trn1", "b1 c128 l256 n16", "trn1", 1, "nki", us,
@@ -40,7 +40,7 @@ def versions(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(checkout: Path, commit: str) -> Program:
-    """The kernel of that commit; descriptors are static, as in all traces of trn1."""
+    """Return the kernel of that commit; descriptors are static, as in all traces of trn1."""
     source = tree(checkout, commit, "src")
     inputs = tuple(InputSpec(name, shape, "float32") for name, shape in _SHAPES.items())
     spec = KernelSpec(_ENTRY, inputs, (str(source), str(source / "nkilib_src")), {})
@@ -50,7 +50,7 @@ def recorded(checkout: Path, commit: str) -> Program:
 
 @contextlib.contextmanager
 def _own_modules() -> Iterator[None]:
-    """No module of nki-library is known before, nor after: each commit has modules of the same names."""
+    """Make sure that no module of nki-library is known before, nor after: each commit has modules of the same names."""
     places = sys.path[:]
     _forget()
     try:

@@ -57,7 +57,7 @@ SCORES = (
 
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
-    """A row for each. Raises FileNotFoundError where the checkout lacks the kernel's file."""
+    """Yield a row for each. Raises FileNotFoundError where the checkout lacks the kernel's file."""
     kernel = present(checkouts / REPOSITORY / _KERNEL)
     for one in SCORES:
         shape = f"{one.tokens}x{one.logits}"
@@ -68,7 +68,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(kernel: Path, library: tuple[str, ...], one: Scores) -> Program:
-    """The kernel as the benchmark compiles it. library: folders with nki-library."""
+    """Return the kernel as the benchmark compiles it. library: folders with nki-library."""
     install()
     inputs = (
         InputSpec("logits", (one.tokens, one.logits), "bfloat16"),

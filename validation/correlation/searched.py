@@ -64,7 +64,7 @@ STEPS = (
 
 
 def written(checkouts: Path) -> Iterator[Measured]:
-    """Two rows for each product that a model wrote. Raises FileNotFoundError where the checkout lacks its file."""
+    """Yield two rows for each product that a model wrote. Raises FileNotFoundError where the checkout lacks its file."""
     for one in WRITTEN:
         kernel = present(checkouts / REPOSITORY / _FOLDER / f"{one.file}.py")
         for shape, start_us, faster in zip(_SHAPES, START_US, one.faster, strict=True):
@@ -76,7 +76,7 @@ def written(checkouts: Path) -> Iterator[Measured]:
 
 
 def steps(checkouts: Path) -> Iterator[Measured]:
-    """A row for each product of the tutorial."""
+    """Yield a row for each product of the tutorial."""
     kernel = placed(data(checkouts / _TUTORIAL[0], _TUTORIAL[1], _TUTORIAL_FILE), "matrix_multiplication.py")
     for one in STEPS:
         program = partial(recorded, f"{kernel}:nki_matmul_{one.name}_", (_SIDE,) * 3, "float32")
@@ -87,6 +87,6 @@ def steps(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(entry: str, shape: tuple[int, int, int], dtype: str) -> Program:
-    """A product. entry: file and function. shape: K, M, N."""
+    """Return a product. entry: file and function. shape: K, M, N."""
     k, m, n = shape
     return built(entry, {"lhsT": (k, m), "rhs": (k, n)}, dtype)

@@ -49,7 +49,7 @@ SQUARES = (
 
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
-    """A row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
+    """Yield a row for each. Raises FileNotFoundError where the checkout lacks a kernel's file."""
     for one in SQUARES:
         kernel = present(checkouts / SOURCE[0] / "scripts" / f"{one.file}.py")
         task = f"square_matmul {one.side} {one.dtype}"
@@ -60,6 +60,6 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(kernel: Path, one: Square) -> Program:
-    """The kernel as its script calls it; descriptors are static, as in all traces of trn1."""
+    """Return the kernel as its script calls it; descriptors are static, as in all traces of trn1."""
     inputs = dict.fromkeys(("a_t", "b"), (one.side, one.side))
     return made_at_compile_time(built(f"{kernel}:{one.function}", inputs, one.dtype, "trn1"))

@@ -64,7 +64,7 @@ def _normalisation(version: int, us: float) -> Kernel:
 
 
 def _mamba(version: int, length: int, channels: int, ms: float) -> Kernel:
-    """One sequence of this length, 16 states."""
+    """Return one sequence of this length, 16 states."""
     inputs = {
         **dict.fromkeys(("delta", "u"), (1, channels, length)),
         "A": (channels, 16),
@@ -90,7 +90,7 @@ KERNELS = (
 
 
 def kernels(checkouts: Path) -> Iterator[Measured]:
-    """A row for each."""
+    """Yield a row for each."""
     for one in KERNELS:
         source = data(checkouts / SOURCE[0], SOURCE[1], _EXAMPLES + one.file).decode()
         # Variants do the same work: on equal shapes.
@@ -100,7 +100,7 @@ def kernels(checkouts: Path) -> Iterator[Measured]:
 
 
 def recorded(source: str, one: Kernel) -> Program:
-    """The kernel of that commit, decorated as later releases ask for it; descriptors are static, as in all traces of trn1."""
+    """Return the kernel of that commit, decorated as later releases ask for it; descriptors are static, as in all traces of trn1."""
     install()
     replace_host_packages()
     source = source.replace(f"\ndef {one.function}(", f"\n@nki.jit\ndef {one.function}(")

@@ -77,7 +77,7 @@ def _by_generate(chosen: Sequence[int], checkouts: Path, keep: Path | None, jobs
 
 
 def run_apart(at: int, checkouts: Path, timeout: float) -> dict[str, str]:
-    """One case in a process of its own."""
+    """Run one case in a process of its own."""
     case = CASES[at]
     if not (checkouts / case.repository / case.path).is_file():
         found = {"verdict": "missing", "what": f"no {case.repository}/{case.path} in {checkouts}"}
@@ -157,7 +157,7 @@ def _several(value: Any) -> list[Any]:
 
 
 def _report(cases: Sequence[Case], found: Sequence[dict[str, str]]) -> None:
-    """One line for each repository, and what unlocks most."""
+    """Print one line for each repository, and what unlocks most."""
     counts: dict[str, Counter[str]] = {}
     for case, one in zip(cases, found, strict=True):
         counts.setdefault(case.repository, Counter())[one["verdict"]] += 1
@@ -175,7 +175,7 @@ def _report(cases: Sequence[Case], found: Sequence[dict[str, str]]) -> None:
 
 
 def _reason(what: str) -> str:
-    """A refusal without the place and the sizes of one kernel."""
+    """Return a refusal without the place and the sizes of one kernel."""
     return re.sub(r"\[[\d, ]+\]", "[...]", re.sub(r"^\S+\.py:\d+: ", "", what))
 
 

@@ -49,7 +49,7 @@ def kernel({inputs}):
 
 
 def arguments_of(case: Case, checkouts: Path) -> dict[str, Any]:
-    """The arguments of a case by name, the same at every call."""
+    """Return the arguments of a case by name, the same at every call."""
     if case.module_reference:
         from validation.wild.cases.accelopt import reference_module
 
@@ -61,13 +61,13 @@ def arguments_of(case: Case, checkouts: Path) -> dict[str, Any]:
 
 
 def array_of(at: int, checkouts: str, name: str) -> np.ndarray:
-    """An argument as values that a shapes file may name: integers, or float32."""
+    """Return an argument as values that a shapes file may name: integers, or float32."""
     array = np.asarray(arguments_of(CASES[at], Path(checkouts))[name])
     return array if array.dtype.kind in "iub" else array.astype(np.float32)
 
 
 def kernel_of(at: int, checkouts: str) -> Any:
-    """The public kernel of a case, with the arguments that are no arrays."""
+    """Return the public kernel of a case, with the arguments that are no arrays."""
     case = CASES[at]
     replace_host_packages()
     module = load(Path(checkouts) / case.repository / case.path, case.prelude)
@@ -85,7 +85,7 @@ def _is_array(value: Any) -> bool:
 
 
 def write(chosen: Sequence[int], checkouts: Path, folder: Path) -> None:
-    """A file for each case, and the shapes file of all."""
+    """Write a file for each case, and the shapes file of all."""
     listed = []
     for at in chosen:
         case = CASES[at]
@@ -176,7 +176,7 @@ def _expected(at: int, checkouts: Path) -> list[Any]:
 
 
 def _outputs(bundle: Path) -> list[np.ndarray]:
-    """What the newest run of a bundle saved, in the order of the kernel's results."""
+    """Return what the newest run of a bundle saved, in the order of the kernel's results."""
     from neff_bench.parsers.neff import read_neff
 
     run = max((bundle / "profiles").glob("*/run.json"), key=lambda path: int(path.parent.name))

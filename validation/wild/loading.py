@@ -36,7 +36,7 @@ _HOST_PACKAGES = (
 
 
 def load(path: Path, prelude: str) -> ModuleType:
-    """The file as a module, with the imports that its harness puts before it."""
+    """Return the file as a module, with the imports that its harness puts before it."""
     from neff_bench.simulator.errors import KernelError
 
     outside = next(folder for folder in path.parents if not (folder / "__init__.py").is_file())
@@ -59,7 +59,7 @@ def load(path: Path, prelude: str) -> ModuleType:
 
 
 def _dotted_name(path: Path) -> str:
-    """The name of a file among its packages, which are entered without being run: only its relative imports need them."""
+    """Return the name of a file among its packages, which are entered without being run: only its relative imports need them."""
     name = re.sub(r"\W", "_", path.stem)
     folders: list[Path] = []
     for folder in path.parents:

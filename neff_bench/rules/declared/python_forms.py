@@ -283,7 +283,7 @@ def _negated(given: Source) -> Iterator[ast.AST]:
 
 
 def _stored(given: Source) -> Iterator[ast.AST]:
-    """`tile[...] = ...`."""
+    """Yield each `tile[...] = ...`."""
     for function in given.device:
         tiles = _tiles(given, function)
         for node in given.below(function):

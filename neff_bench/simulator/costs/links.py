@@ -43,7 +43,7 @@ class Plan(NamedTuple):
 
 
 def plan(op: str, group: list[int], whole_bytes: int, lnc: int, chip: Chip) -> Plan:
-    """`group`: the ranks. `whole_bytes`: of the larger of src and dst, all tensors together."""
+    """Return how a collective is carried out. `group`: the ranks. `whole_bytes`: of the larger of src and dst, all tensors together."""
     count, each = len(group), chip.cores_per_device // lnc
     devices = len({rank // each for rank in group})
     if count == 1:

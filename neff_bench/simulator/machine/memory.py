@@ -34,7 +34,7 @@ class Memory:
     """
 
     def __init__(self, program: Program, watched: Collection[int], product: Product = np.matmul) -> None:
-        """`watched`: the buffers of which it is known later which bytes were written. `product`: computes a @ b."""
+        """Make the memory of a run. `watched`: the buffers of which it is known later which bytes were written. `product`: computes a @ b."""
         self.product = product
         self.buffers = program.buffers
         self.layouts = [Layout(buffer) for buffer in program.buffers]

@@ -56,7 +56,7 @@ def _make_available(s: cython.pointer[Order], e: cython.longlong, i: cython.long
 
 @cython.inner
 def _when_free(s: cython.pointer[Order], e: cython.longlong) -> cython.double:
-    """When an engine can start one of the instructions that wait for nothing any more."""
+    """Return when an engine can start one of the instructions that wait for nothing any more."""
     return s.free[e] if s.here_count[e] > 0 else max(s.free[e], s.soon_at[e * s.count])
 
 

@@ -123,7 +123,7 @@ def _first_to_start(s: cython.pointer[Loop]) -> cython.longlong:
 
 @cython.inner
 def _when(s: cython.pointer[Loop], e: cython.longlong, i: cython.longlong) -> cython.double:
-    """When instruction i on engine e can start, which has all it waits for."""
+    """Return when instruction i on engine e can start, which has all it waits for."""
     at = max(s.ready[e], s.free[e])
     return max(at, s.array_free[e // ENGINES_OF_A_CORE]) if s.work.kind[i] == MATMUL else at
 

@@ -158,7 +158,7 @@ def _module(name: str, **members: Any) -> ModuleType:
 
 
 def _install_simulator() -> None:
-    """`nki_cpu_simulator.nki` and its submodules: the modules that `install` put under `nki`."""
+    """Install `nki_cpu_simulator.nki` and its submodules: the modules that `install` put under `nki`."""
     install()
     nki = sys.modules["nki"]
     vars(nki)["cpu_simulate"] = _cpu_simulate

@@ -59,7 +59,7 @@ def _memset(o: Operands) -> None:
 
 @operation(execute=_memset, cost=engine_work(counted=False), opcode="MEMSET")
 def memset(dst: NkiTensor, value: Any, engine: Any = _UNKNOWN, name: str | None = None) -> NkiInstruction:
-    """Every element of `dst` = `value`.
+    """Set every element of `dst` to `value`.
 
     On Vector unless the kernel says else: AWS docs leave the choice to the compiler, and the published trn2 profile of
     nki-library's mlp has GpSimd no longer busy than its DMA descriptors take.

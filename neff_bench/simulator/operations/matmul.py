@@ -110,7 +110,7 @@ def _nc_matmul(o: Operands) -> None:
 
 
 def adds(o: Operands, access: Access) -> np.ndarray | bool:
-    """Which elements of dst a product is added to: as the kernel says, else those that an earlier product wrote. They count as
+    """Return which elements of dst a product is added to: as the kernel says, else those that an earlier product wrote. They count as
     written from now on."""
     flag = o.attributes.get("accumulate")
     written = o.memory.accumulating(access)

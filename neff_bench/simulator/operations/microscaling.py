@@ -112,7 +112,7 @@ def _nc_matmul_mx(o: Operands) -> None:
 
 
 def _meet(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Which elements of a product have a term whose factors are both marked."""
+    """Return which elements of a product have a term whose factors are both marked."""
     return np.asarray(np.matmul(first.T, second, dtype=np.float32) > 0)
 
 

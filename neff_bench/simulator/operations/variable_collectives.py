@@ -36,7 +36,7 @@ _GATHERED_RANKS = 4
 
 
 def _gather(peers: Sequence[Operands]) -> None:
-    """Every rank gets the same elements of a rank: those of the first column."""
+    """Give every rank the same elements of a rank: those of the first column."""
     _exchange(peers, column=lambda _: 0)
 
 

@@ -106,7 +106,7 @@ def schedule_code(
     throttle_phase_ns: float = 0.0,
     first_execution: bool = False,
 ) -> Schedule:
-    """`throttle_phase_ns`: when a throttle window begins. They run on whatever the PE does, and on hardware their phase
+    """Schedule machine code. `throttle_phase_ns`: when a throttle window begins. They run on whatever the PE does, and on hardware their phase
     against the execution differs from run to run."""
     import numpy as np
 

@@ -27,7 +27,7 @@ _KERNELS = {
 
 
 def reference_module(checkout: Path, kernel_path: str) -> Any:
-    """The benchmark's own file of inputs and reference for one of its kernels."""
+    """Return the benchmark's own file of inputs and reference for one of its kernels."""
     stem = Path(kernel_path).stem.rpartition("_")[0]
     path = checkout / f"NKIBench/reference/{stem}_numpy_{_KERNELS[stem]}.py"
     spec = importlib.util.spec_from_file_location(f"reference_{stem}", path)

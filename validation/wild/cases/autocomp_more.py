@@ -30,7 +30,7 @@ def _rows_of_channels(random: np.random.Generator) -> dict[str, Any]:
 
 
 def _convolved_rows(img_ref: np.ndarray, filter_ref: np.ndarray, padding: Any) -> np.ndarray:
-    """Each channel with its own filter."""
+    """Convolve each channel with its own filter."""
     padded = np.pad(img_ref, ((0, 0), (0, 0), *padding))
     windows = np.lib.stride_tricks.sliding_window_view(padded, filter_ref.shape[-1], axis=3)
     return np.einsum("nchwk,ck->nchw", windows, filter_ref[:, 0, 0])
@@ -60,7 +60,7 @@ def _causal(dialect: int, *heads: int, length: int = 2048) -> Any:
 
 
 def _statistics(scores: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
-    """The weighted values, the logarithm of the sums, and the maxima."""
+    """Return the weighted values, the logarithm of the sums, and the maxima."""
     largest = scores.max(-1, keepdims=True)
     powers = np.exp(scores - largest)
     return [powers @ v, np.log(powers.sum(-1, keepdims=True)) + largest, largest]
@@ -69,7 +69,7 @@ def _statistics(scores: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
 def _attended(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, causal_mask: np.ndarray | None = None, **_: Any
 ) -> list[np.ndarray]:
-    """The old dialect's kernels, which compute the mask themselves, round their inputs and scores to bfloat16."""
+    """Return the old dialect's kernels, which compute the mask themselves, round their inputs and scores to bfloat16."""
     visible = np.tril(np.ones((q.shape[-2], q.shape[-2]), bool))
     scores = q @ k if causal_mask is not None else _rounded(_rounded(q) @ _rounded(k))
     return _statistics(np.where(visible, scores, _LEAST), v)
@@ -212,7 +212,7 @@ def _states(random: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _by_rows(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float) -> np.ndarray:
-    """What the kernel computes: it contracts the rows of a tile of q, and those of the scores of 128 columns, without a transposition."""
+    """Return what the kernel computes: it contracts the rows of a tile of q, and those of the scores of 128 columns, without a transposition."""
     keys, values, tiles = (
         k[0].astype(np.float32),
         v[0].astype(np.float32),

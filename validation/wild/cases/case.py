@@ -43,7 +43,7 @@ class Case:
 
 
 def relative_error(result: Any, expected: Any) -> float:
-    """The L2 norm of the difference over that of the expected values; infinite where a value is no number."""
+    """Return the L2 norm of the difference over that of the expected values; infinite where a value is no number."""
     got = np.asarray(result, dtype=np.float32).ravel()
     want = np.asarray(expected, dtype=np.float32).ravel()
     if got.shape != want.shape or not np.isfinite(got).all():
@@ -61,7 +61,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float = 1.0) -> np.ndarray:
-    """q, k, v: [d, S], as the tutorials lay them out; the result is [S, d]."""
+    """Return attention. q, k, v: [d, S], as the tutorials lay them out; the result is [S, d]."""
     return softmax(scale * (q.T @ k)) @ v.T
 
 
@@ -81,6 +81,6 @@ def mamba(delta: np.ndarray, u: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.
 
 
 def convolution(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """x: [N, C, H, W], w: [O, C, h, w]; stride 1, no padding."""
+    """Return a convolution. x: [N, C, H, W], w: [O, C, h, w]; stride 1, no padding."""
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))
     return np.einsum("nchwij,ocij->nohw", windows, w, optimize=True)

@@ -44,7 +44,7 @@ def _gated(x: np.ndarray, gate_up: np.ndarray, down: np.ndarray) -> np.ndarray:
 
 
 def rotated(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-    """x: [batch, S, heads, d]; cos, sin: [S, d]. The second half turns against the first."""
+    """Return x, rotated. x: [batch, S, heads, d]; cos, sin: [S, d]. The second half turns against the first."""
     half = x.shape[-1] // 2
     turned = np.concatenate([-x[..., half:], x[..., :half]], -1)
     return x * cos[:, None] + turned * sin[:, None]

@@ -31,7 +31,7 @@ def _vectors(length: int) -> Any:
 
 
 def image(pool: int, height: int = 32, width: int = 16) -> Any:
-    """The arguments of a convolution of 128 channels with bias, pooled by `pool`."""
+    """Return the arguments of a convolution of 128 channels with bias, pooled by `pool`."""
     return lambda random: {
         "X": random.random((1, 128, height, width), np.float32),
         "W": random.random((128, 128, 3, 3), np.float32),
@@ -46,7 +46,7 @@ def _filters(pool: int) -> Any:
 
 
 def convolved(X: np.ndarray, bias: np.ndarray, pool_size: int, **weights: np.ndarray) -> np.ndarray:
-    """What such a convolution gives. `weights`: one array, under the name that the kernel has for it."""
+    """Return what such a convolution gives. `weights`: one array, under the name that the kernel has for it."""
     (W,) = weights.values()
     full = convolution(X, W) + bias[None, :, None, None]
     n, c, h, w = full.shape

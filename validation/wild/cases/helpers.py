@@ -43,7 +43,7 @@ def _experts(transposed: bool) -> Any:
 def _routed(
     tokens: Any, scale: Any, gate_weight: Any, gate_bias: Any, first: Any, second: Any, common: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Each token's result of its four best experts, [128, 4, 128], and their weights, [128, 4, 1]. `first`, `second`: weights and
+    """Return each token's result of its four best experts, [128, 4, 128], and their weights, [128, 4, 1]. `first`, `second`: weights and
     biases. `common`: all tokens go to the experts of the first, with weights of their own."""
     x = rms_norm(tokens.astype(np.float32), scale.astype(np.float32))
     gates = x @ gate_weight.astype(np.float32) + gate_bias
@@ -72,7 +72,7 @@ def _residual(x: Any, **gate: Any) -> np.ndarray:
 
 
 def _last(x: Any, **gate: Any) -> np.ndarray:
-    """What the four experts make of the last token, which is all that this kernel returns."""
+    """Return what the four experts make of the last token, which is all that this kernel returns."""
     return _transposed(x, **gate)[0][-1].T
 
 
@@ -82,7 +82,7 @@ def _transposed(x: Any, mlp1_weight: Any, mlp1_bias_T: Any, mlp2_weight: Any, ml
 
 
 def _first(t: Any, scale: Any, gate_weight: Any, gate_bias: Any, mlp1_weight: Any, **_: Any) -> np.ndarray:
-    """The first layer's weights of the best expert of the first token."""
+    """Return the first layer's weights of the best expert of the first token."""
     gates = rms_norm(t.astype(np.float32), scale.astype(np.float32)) @ gate_weight.astype(np.float32) + gate_bias
     return mlp1_weight[gates[0].argmax()]
 
@@ -90,7 +90,7 @@ def _first(t: Any, scale: Any, gate_weight: Any, gate_bias: Any, mlp1_weight: An
 def _downwards(
     t: Any, scale: Any, gate_weight: Any, gate_bias: Any, mlp1_weight: Any, mlp1_bias_T: Any, **_: Any
 ) -> Any:
-    """The first layer on the first token with its four experts; the kernel adds the bias 128 times."""
+    """Return the first layer on the first token with its four experts; the kernel adds the bias 128 times."""
     x = rms_norm(t.astype(np.float32), scale.astype(np.float32))
     chosen = np.argsort(-(x[0] @ gate_weight.astype(np.float32) + gate_bias[0]))[:4]
     return mlp1_weight[chosen].astype(np.float32) @ x[0] + 128.0 * mlp1_bias_T.T[chosen]
@@ -103,7 +103,7 @@ def _projection(random: np.random.Generator) -> dict[str, Any]:
 
 
 def _with_its_global(name: str, kernel: str) -> Callable[[Any], Any]:
-    """The kernel with the variable of its script that it reads the dtype of."""
+    """Return the kernel with the variable of its script that it reads the dtype of."""
 
     def make(module: Any) -> Any:
         setattr(module, name, np.zeros(1, np.float16))

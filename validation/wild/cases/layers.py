@@ -39,19 +39,19 @@ def _rows(*names: str, shape: tuple[int, ...] = (256, 512), vectors: tuple[str, 
 
 
 def _authored(operation: str) -> Callable[[Any], Any]:
-    """The kernel that the module writes to a file and imports again."""
+    """Return the kernel that the module writes to a file and imports again."""
     return lambda module: module.author_kernel(module.resolve_ops([operation])[0]).build()
 
 
 def _jitted(module: Any) -> Any:
-    """A plain function of the current dialect, which its own program decorates."""
+    """Return a plain function of the current dialect, which its own program decorates."""
     import nki
 
     return nki.jit(module.kernel)
 
 
 def _with_division(module: Any) -> Any:
-    """The kernel with the function of neuronx_distributed that it calls while it is traced."""
+    """Return the kernel with the function of neuronx_distributed that it calls while it is traced."""
     module.divide = lambda whole, parts: whole // parts
     return module.split_along_dim0_kernel
 
@@ -96,7 +96,7 @@ def _masked(q_ref: np.ndarray, k_ref: np.ndarray, v_ref: np.ndarray, mask_ref: n
 
 
 def _convolved(qkv: np.ndarray, conv_state: np.ndarray, conv_weight: np.ndarray, key_dim: int) -> list[np.ndarray]:
-    """A causal convolution of four taps for each channel, and the windows that it leaves."""
+    """Return a causal convolution of four taps for each channel, and the windows that it leaves."""
     steps, channels = qkv.shape
     window = np.concatenate([conv_state, qkv.T], 1)
     sums = np.stack([(window[:, at : at + 4] * conv_weight).sum(1) for at in range(steps)])
@@ -142,7 +142,7 @@ def _stepped(query: Any, key: Any, value: Any, beta_broadcast: Any, g_cumsum: An
 
 
 def _decoded(states: bool) -> Any:
-    """Two tokens of four value heads on two key heads; the states of every token, or of the last."""
+    """Return two tokens of four value heads on two key heads; the states of every token, or of the last."""
 
     def reference(q: Any, k: Any, v: Any, a: Any, b: Any, A_log: Any, dt_bias: Any, init_state: Any) -> list[Any]:
         q = q / np.linalg.norm(q, axis=2, keepdims=True) / np.sqrt(128)
@@ -183,7 +183,7 @@ def _turned(x_in: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
 
 
 def _qubits(random: np.random.Generator) -> dict[str, Any]:
-    """One gate on the first seven of nine qubits; a row of `idcs` moves a qubit: from, to, and their powers of two."""
+    """Return one gate on the first seven of nine qubits; a row of `idcs` moves a qubit: from, to, and their powers of two."""
     qubits = np.arange(9, dtype=np.uint32)
     return {
         "unitaries": floats(random, 1, 2, 128, 128),

@@ -53,7 +53,7 @@ def _offline(case: Make, dtype: str) -> Case:
 
 
 def _on_device(case: Make, dtype: str) -> Case:
-    """The moving tensor is of powers of two, which float8 holds as they are."""
+    """Return the moving tensor is of powers of two, which float8 holds as they are."""
 
     def arguments(random: np.random.Generator) -> dict[str, Any]:
         data, scales = _quantized(random, dtype, 128)
@@ -89,7 +89,7 @@ def _strided(case: Make, copies: bool, packed_scale: bool = False) -> Case:
 
 
 def cases(case: Make, packed_scale: bool = False) -> tuple[Case, ...]:
-    """`case`: makes a case of the file. `packed_scale`: whether the file has the kernel with both tensors' scales in one tile."""
+    """Return the cases of a file. `case`: makes a case of the file. `packed_scale`: whether the file has the kernel with both tensors' scales in one tile."""
     make = partial(case, target="trn3", tolerance=2e-2)
     return (
         *(_offline(make, dtype) for dtype in ("float8_e5m2", "float4_e2m1fn", "float8_e4m3fn")),

@@ -13,7 +13,7 @@ _FLASH = "optimum/neuron/models/inference/backend/modules/attention/flash_attent
 
 
 def _program(factory: str, *sizes: int, grid: int = 0) -> Any:
-    """What makes the kernel of a file that builds it for given sizes; its launcher on a grid is inside of a function."""
+    """Return what makes the kernel of a file that builds it for given sizes; its launcher on a grid is inside of a function."""
 
     def make(module: Any) -> Any:
         made = getattr(module, factory)(*sizes)[0]
@@ -83,7 +83,7 @@ def _flash(q: np.ndarray, k: np.ndarray, v: np.ndarray, use_causal_mask: bool, *
 
 
 def delta_step(q: Any, k: Any, v: Any, decay: float, gate: float, state: Any) -> tuple[Any, Any]:
-    """One step of the gated delta rule: its output and the new state, [keys, values]."""
+    """Return one step of the gated delta rule: its output and the new state, [keys, values]."""
     state = state * np.exp(decay)
     state = state + np.outer(k, gate * (v - state.T @ k))
     return state.T @ q, state

@@ -42,13 +42,13 @@ def _heads(*names: str) -> Any:
 
 
 def _causal(q: np.ndarray, k: np.ndarray, scale: float) -> np.ndarray:
-    """The scores of q and k [d, S], with those of later keys left out."""
+    """Return the scores of q and k [d, S], with those of later keys left out."""
     scores = q.T @ k * scale
     return np.where(np.tril(np.ones(scores.shape)) > 0, scores, -1e9)
 
 
 def _flash(q: Any, k: Any, v: Any, seed: None) -> Any:
-    """The output [1, 1, S, d] and the logarithms of the rows' sums, [1, 1, 128, S / 128]."""
+    """Return the output [1, 1, S, d] and the logarithms of the rows' sums, [1, 1, 128, S / 128]."""
     q, k, v = (x[0, 0] for x in _wide(q, k, v))
     scores = _causal(q, k, 0.125)
     sums = scores.max(1) + np.log(np.exp(scores - scores.max(1, keepdims=True)).sum(1))
@@ -113,7 +113,7 @@ def _rotated(q: Any, k: Any, cos: Any, sin: Any) -> np.ndarray:
 
 
 def _transform(*names: str) -> Any:
-    """A field of 32^3 and the matrices of its transform."""
+    """Return a field of 32^3 and the matrices of its transform."""
     angles = 2 * np.pi * np.outer(np.arange(32), np.arange(32)) / 32
     cosines, sines = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
     return lambda random: {name: floats(random, 32, 32, 32) for name in names} | {
@@ -124,7 +124,7 @@ def _transform(*names: str) -> Any:
 
 
 def _spectrum(f: np.ndarray, **_: Any) -> Any:
-    """The spectrum with its last two axes swapped, as the kernels keep it."""
+    """Return the spectrum with its last two axes swapped, as the kernels keep it."""
     spectrum = np.fft.fftn(f).transpose(0, 2, 1)
     return spectrum.real, spectrum.imag
 

@@ -19,7 +19,7 @@ _SIZES = {"n_groups": 2, "d_state": 128, "d_inner": 256, "d_head": 64}
 
 
 def _grouped(input_tensor: np.ndarray, w_tensor: np.ndarray, bias_tensor: np.ndarray) -> np.ndarray:
-    """A causal convolution of each channel by itself over [batch, S, channels]."""
+    """Return a causal convolution of each channel by itself over [batch, S, channels]."""
     taps = w_tensor.shape[2]
     padded = np.pad(input_tensor, ((0, 0), (taps - 1, 0), (0, 0)))
     return sum(padded[:, i : i + input_tensor.shape[1]] * w_tensor[:, 0, i] for i in range(taps)) + bias_tensor
@@ -80,7 +80,7 @@ def _stepped(
 
 
 def _on_two(module: Any) -> Any:
-    """The kernel decorated as its file does by way of torch_neuronx, on a grid of two."""
+    """Return the kernel decorated as its file does by way of torch_neuronx, on a grid of two."""
     from neuronxcc import nki
 
     return nki.jit(module.mamba_inference_kernel_)[2]
@@ -142,7 +142,7 @@ def _blended(img: np.ndarray, **values: np.ndarray) -> np.ndarray:
 
 
 def _padded_image(random: np.random.Generator) -> Arrays:
-    """An image of 16 x 20 pixels with a row and a column more."""
+    """Return an image of 16 x 20 pixels with a row and a column more."""
     rows, columns = random.integers(0, 16, 300), random.integers(0, 20, 300)
     return {
         "img_padded": floats(random, 17 * 21, 48),

@@ -37,7 +37,7 @@ def _turned(q: np.ndarray, k: np.ndarray, cos: np.ndarray, sin: np.ndarray, **_:
 
 
 def _on_heads(module: Any) -> Any:
-    """The kernel on a grid of one program for each of three heads."""
+    """Return the kernel on a grid of one program for each of three heads."""
     from neff_bench.simulator.nki.beta.jit import jit
 
     return jit(module.nki_rope_kernel)[3]

@@ -140,7 +140,7 @@ def _screened(a: np.ndarray, q: np.ndarray, threshold_sqrt: float, b: np.ndarray
 
 
 def _blocks(random: np.random.Generator, *names: str) -> dict[str, np.ndarray]:
-    """Two rows of blocks, three blocks each, heads of 64."""
+    """Return two rows of blocks, three blocks each, heads of 64."""
     shapes = {"q_scaled_blocks": (2, 128, 64)}
     return {name: floats(random, *shapes.get(name, (2, 3, 128, 64)), scale=0.3) for name in names}
 
@@ -186,7 +186,7 @@ def _query_gradient(**given: np.ndarray) -> np.ndarray:
 
 
 def _columns(random: np.random.Generator) -> dict[str, np.ndarray]:
-    """Two columns of blocks that three rows of blocks attend to."""
+    """Return two columns of blocks that three rows of blocks attend to."""
     given = {name: floats(random, 2, 128, 64, scale=0.3) for name in ("k_blocks", "v_blocks")}
     given |= {name: floats(random, 2, 3, 128, 64, scale=0.3) for name in ("q_gathered_col", "do_gathered_col")}
     given["D_gathered_col"] = floats(random, 2, 3, 128, 1)

@@ -126,7 +126,7 @@ def _codes(table: Table, kinds: _Kinds, fixed: Fixed, steps: Sequence[_Step], ch
 
 
 def _code(placed: np.ndarray, kind: np.ndarray, lowered: Sequence[Lowered], steps: Sequence[_Step]) -> Code:
-    """`placed`: as `place` gives it. `steps`: by number."""
+    """Return the machine code of a core. `placed`: as `place` gives it. `steps`: by number."""
     import numpy as np
 
     step, origin, transfer, meeting, wait = placed.T.copy()

@@ -68,7 +68,7 @@ class Numbered(NamedTuple):
 
 
 def operations_of(lowered: Sequence[Lowered], chip: Chip, sharers: int, numbered: Numbered) -> Operations:
-    """`sharers`: cores that share HBM. Adds to `numbered`."""
+    """Lower the instructions of a core to operations. `sharers`: cores that share HBM. Adds to `numbered`."""
     steps, functions = numbered
     kinds: list[Operation] = []
     pairs: list[tuple[int, int]] = []

@@ -56,7 +56,7 @@ class Fixed(NamedTuple):
 
 
 def fixed_steps(chip: Chip, from_hlo: bool, keeps_weights: bool, names: Sequence[str], numbered: Numbered) -> Fixed:
-    """`names`: of the operands. Adds steps to `numbered`."""
+    """Return the steps of an instruction whose number is fixed. `names`: of the operands. Adds steps to `numbered`."""
     steps, functions = numbered
     load_ns = chip.activation_table_load_ns
     load = steps.setdefault((SCALAR, Step(OPCODES["ACT_TABLE_LOAD"], ALL, load_ns, load_ns)), len(steps))

@@ -117,7 +117,7 @@ def _runs(steps: Sequence[Instruction], members: Sequence[int]) -> list[list[int
 
 
 def _goes_on(steps: Sequence[Instruction], run: Sequence[int], index: int, tiles: dict[str, set[int]]) -> bool:
-    """`tiles`: the buffers of each operand of the run."""
+    """Return whether an instruction continues a run. `tiles`: the buffers of each operand of the run."""
     first, step = steps[run[0]], steps[index]
     for name in (*first.reads, *first.writes):
         one, other = _operand(first, name), _operand(step, name)

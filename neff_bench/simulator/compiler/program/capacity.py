@@ -86,7 +86,7 @@ def _of_core(program: Program, core: int) -> list[Peak]:
 def _peak_at(
     program: Program, core: int, memory: Memory, capacity: int, used: int, place: tuple[int, int] | None
 ) -> Peak:
-    """`place`: the instruction at which the peak was reached, and the buffer that was added last."""
+    """Describe a peak of memory. `place`: the instruction at which the peak was reached, and the buffer that was added last."""
     if place is None:
         return Peak(core, memory, 0, capacity, None, None, "")
     return Peak(core, memory, used, capacity, *place, program.sources[program.buffers[place[1]].source])

@@ -101,7 +101,7 @@ def table_of(program: Program) -> Table:
 
 
 def tabulated(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> Table:
-    """`cores`: the instructions of each core, whose views are in `buffers`. Raises KeyError for a dtype that is not in `DTYPES`."""
+    """Return a program as columns. `cores`: the instructions of each core, whose views are in `buffers`. Raises KeyError for a dtype that is not in `DTYPES`."""
     found = _Found(*(_plain if native.library() is None else _compiled)(buffers, cores))
     kinds: list[Instruction] = []
     for core, first in zip(cores, found.first, strict=True):

@@ -114,7 +114,7 @@ def take_over(target: Assigned, value: Assigned) -> bool:
 
 
 def accumulate(target: Assigned, value: Assigned) -> bool:
-    """`psum += product`: the PE adds to what its earlier products left, and overwrites where there are none."""
+    """Do `psum += product`: the PE adds to what its earlier products left, and overwrites where there are none."""
     made = value.made
     if made is None or not made.steps or not made.is_last() or target.buffer.memory != "psum":
         return False

@@ -306,7 +306,7 @@ def result(compute: Callable[..., Any]) -> Tile:
 
 
 def assign(target: Tile, value: Any) -> None:
-    """`target[...] = value`."""
+    """Do `target[...] = value`."""
     if isinstance(value, Tile):
         if value is target or take_over(target, value):
             return

@@ -34,7 +34,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
 
 
 def while_loop(init: Any, body_fun: Callable[[Any], Any]) -> None:
-    """`condition = body_fun(condition)`, from `init`, for as long as the condition is not zero; the loop is unrolled."""
+    """Repeat `condition = body_fun(condition)`, from `init`, for as long as the condition is not zero; the loop is unrolled."""
     condition = init
     while _bound(condition):
         condition = body_fun(condition)
