@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from neff_bench.neffs.bundle import Bundle
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.kinds import kind_of
 from neff_bench.stage2_profile.compare.asked import LETTERS
-from neff_bench.stage2_profile.compare.verdict import Pair, Pairing
+from neff_bench.stage2_profile.compare.verdict import Pair, Pairing, Record
 from neff_bench.stage2_profile.directory import find_entries, profile_files, profiled_rows
 from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.report.files import TIMELINES_MAX, ProfileFiles
@@ -24,6 +25,7 @@ from neff_bench.viewer.page.events import Side
 from neff_bench.viewer.roofline import point_of, roofline_of
 
 OF_A_RANK = ProfileFiles(problem="the timeline is that of the slowest rank; neff-bench view shows the trace of another")
+LEFT_OUT = f"this page has those of the {TIMELINES_MAX} cases that differ most; compare the two profiles of this one"
 NO_TIMELINE = ProfileFiles(problem="rows and baselines hold no timeline; compare stores or profiles")
 
 
@@ -33,10 +35,10 @@ def comparison_page(
     """Return the page of `answers`, each of another side against the same A. `a`, `others`: where the profiles of the sides lie; None for a baseline."""
     groups: dict[int, _Group] = {}
     numbers: dict[str, int] = {}
-    for side, pairing in enumerate(pairings):
+    for side, pairing in enumerate(pairings, 1):
         for pair in pairing.pairs:
             group = groups.setdefault(id(pair.a), _Group(pair, len(groups)))
-            group.others[side] = pair.b
+            group.sides[side] = pair.b
             numbers[pair.label] = group.number
     found = answers[0].grids[0]
     columns, lines = found.columns, _labelled(found)
@@ -51,24 +53,33 @@ def comparison_page(
     grid = replace(found, columns=columns, lines=lines, notes=list(notes))
     if len(pairings) > 1:
         for group in groups.values():
-            group.label = str(group.a["case"])
-    cases = _cases([*groups.values()], _Files(a), [_Files(path) for path in others])
+            group.label = str(group.sides[0]["case"])
+    shown = _most_changed([*groups.values()])
+    files = [
+        _Files(path, [group.sides[side] for group in shown if side in group.sides])
+        for side, path in enumerate((a, *others))
+    ]
+    cases = [
+        _case_of(group, files) if group in shown else Case(group.label, problem=LEFT_OUT) for group in groups.values()
+    ]
     return document("neff-bench compare", cases, grid, [numbers.get(line[0]) for line in lines])
 
 
 class _Files:
-    """The files of each case of a store, or of one profile whatever it is called."""
+    """The files of some cases of a store, or of one profile whatever it is called."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, records: Sequence[Record]) -> None:
         self._one = (
             ProfileFiles(path, path if _is_trace(path) else None) if path is not None and path.is_file() else None
         )
-        entries = find_entries(path) if path is not None and path.is_dir() else []
-        if path is not None and any(isinstance(entry, Bundle) for entry in entries):
-            _make_whole_profiles(path)
-        self._entries = {entry.name: entry for entry in entries}
+        names = {str(record["case"]) for record in records}
+        found = find_entries(path) if path is not None and path.is_dir() else []
+        self._entries = {entry.name: entry for entry in found if entry.name in names}
+        bundles = [name for name, entry in self._entries.items() if isinstance(entry, Bundle)]
+        if path is not None and bundles:
+            _make_whole_profiles(path, bundles)
 
-    def of(self, record: Mapping[str, object]) -> ProfileFiles:
+    def of(self, record: Record) -> ProfileFiles:
         """Return the files behind a row record."""
         if record.get("rank") is not None:
             return OF_A_RANK
@@ -79,11 +90,11 @@ class _Files:
         return self._one or NO_TIMELINE
 
 
-def _make_whole_profiles(store: Path) -> None:
-    """Have each captured run of a store viewed as a whole, as `profile-neffs --output x.html` does: a trace alone names no
+def _make_whole_profiles(store: Path, cases: Sequence[str]) -> None:
+    """Have the captured runs of these cases viewed as a whole, as `profile-neffs --output x.html` does: a trace alone names no
     source lines. What cannot be viewed keeps its trace."""
     with contextlib.suppress(NeffBenchError, OSError):
-        profiled_rows(Options(directory=store, view_only=True, detail=True))
+        profiled_rows(Options(directory=store, only=tuple(cases), view_only=True, detail=True))
 
 
 def _is_trace(path: Path | None) -> bool:
@@ -103,28 +114,26 @@ def _labelled(grid: Grid) -> list[list[str]]:
 
 
 class _Group:
-    """A case of A and the cases that are held against it, by the number of their side."""
+    """A case of A and the cases that are held against it. `sides`: their rows by the number of the side, 0 for A."""
 
     def __init__(self, pair: Pair, number: int) -> None:
-        self.label, self.a, self.number = pair.label, pair.a, number
-        self.others: dict[int, Mapping[str, object]] = {}
+        self.label, self.number = pair.label, number
+        self.sides: dict[int, Record] = {0: pair.a}
+
+    @property
+    def change(self) -> tuple[float, float]:
+        """Return by how much its total time differs most, as the logarithm of the ratio, and that time itself."""
+        first, *others = (float(row.get("total_time_us") or 0.0) for row in self.sides.values())
+        return max((abs(math.log(other / first)) for other in others if first and other), default=0.0), first
 
 
-def _cases(groups: Sequence[_Group], a: _Files, others: Sequence[_Files]) -> Iterator[Case]:
-    def total_us(group: _Group) -> float:
-        total = group.a.get("total_time_us")
-        return total if isinstance(total, float) else 0.0
+def _most_changed(groups: Sequence[_Group]) -> list[_Group]:
+    """Return the cases whose timelines the page has; of those that differ equally the slowest."""
+    return sorted(groups, key=lambda group: group.change, reverse=True)[:TIMELINES_MAX]
 
-    shown = {group.label for group in sorted(groups, key=total_us, reverse=True)[:TIMELINES_MAX]}
-    for group in groups:
-        if group.label not in shown:
-            yield Case(
-                group.label,
-                problem=f"this page has those of the {TIMELINES_MAX} slowest cases; compare the two profiles of this one",
-            )
-            continue
-        sides = {LETTERS[number]: others[number].of(record) for number, record in sorted(group.others.items())}
-        yield _case(group.label, {"A": a.of(group.a), **sides})
+
+def _case_of(group: _Group, files: Sequence[_Files]) -> Case:
+    return _case(group.label, {("A", *LETTERS)[side]: files[side].of(row) for side, row in sorted(group.sides.items())})
 
 
 def _case(label: str, files: Mapping[str, ProfileFiles]) -> Case:

@@ -1,5 +1,6 @@
 """`profile-neffs --output x.html` and `neff-bench compare --output x.html`: the rows with their timelines."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -69,6 +70,20 @@ def test_up_to_five_profiles_stand_over_each_other(store, tmp_path):
     for words in ([str(store)] * 6, [str(store)] * 3):
         done = CliRunner().invoke(compare, [*words, *(["--output", "x.html"] if len(words) > 5 else [])])
         assert done.exit_code == 2 and "two are compared, or up to 5 on a page" in done.stderr
+
+
+def test_a_comparison_of_many_has_the_timelines_of_those_that_differ_most(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = [{"case": f"case{n:02}", "total_time_us": 10.0 + n, "status": "profiled"} for n in range(22)]
+    after = [
+        {**row, "total_time_us": factor * row["total_time_us"]} for row, factor in zip(before, [2, 0.5] + 20 * [1])
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(before))
+    (tmp_path / "b.json").write_text(json.dumps(after))
+    CliRunner().invoke(compare, ["a.json", "b.json", "--output", "diff.html"])
+    articles = re.split("<article", (tmp_path / "diff.html").read_text())[1:]
+    assert [number for number, text in enumerate(articles) if "cases that differ most" in text] == [2, 3]
+    assert len(articles) == 22
 
 
 def test_rows_without_a_timeline_are_compared_all_the_same(tmp_path, monkeypatch):
