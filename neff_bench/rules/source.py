@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -54,9 +55,20 @@ class Source:
         start, end = self._end[node]
         return self.order[start:end]
 
+    def held(self, node: ast.AST, kind: type[Node]) -> list[Node]:
+        """Return the nodes of a type among a node and all that it holds."""
+        start, end = self._end[node]
+        places = self._places.get(kind, [])
+        return self._kinds[kind][bisect_left(places, start) : bisect_left(places, end)] if places else []
+
     def of(self, kind: type[Node]) -> list[Node]:
         """Return all nodes of a type."""
         return self._kinds.get(kind, [])
+
+    @cached_property
+    def _places(self) -> dict[type[ast.AST], list[int]]:
+        """Where the nodes of each type lie in `order`."""
+        return {kind: [self._end[node][0] for node in nodes] for kind, nodes in self._kinds.items()}
 
     @cached_property
     def _kinds(self) -> dict[type[ast.AST], list[Any]]:
@@ -113,7 +125,7 @@ class Source:
             new = {id(node): node for node in every if node.name in called and id(node) not in inside}
             inside |= new
             waiting += new.values()
-        nested = {id(one) for node in inside.values() for one in self.below(node) if one is not node}
+        nested = {id(one) for node in inside.values() for one in self.held(node, ast.FunctionDef) if one is not node}
         return [node for key, node in inside.items() if key not in nested]
 
     @cached_property
@@ -153,12 +165,12 @@ class Source:
 
     def _issues(self, function: ast.FunctionDef) -> bool:
         """Return whether the function itself calls instructions; a function that makes kernels does not."""
-        inner = [one for one in self.below(function) if isinstance(one, ast.FunctionDef) and one is not function]
-        made = {id(node) for one in inner for node in self.below(one)}
+        inner = [one for one in self.held(function, ast.FunctionDef) if one is not function]
+        made = {id(node) for one in inner for node in self.held(one, ast.Call)}
         return any(self.full(call.func).startswith(_DEVICE) for call in self._calls(function) if id(call) not in made)
 
     def _calls(self, function: ast.FunctionDef) -> Iterator[ast.Call]:
-        return (node for statement in function.body for node in self.below(statement) if isinstance(node, ast.Call))
+        return (node for statement in function.body for node in self.held(statement, ast.Call))
 
 
 def _imported(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:

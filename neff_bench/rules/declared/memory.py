@@ -25,9 +25,9 @@ def _returned_hbm(given: Source) -> Iterator[ast.AST]:
     """Yield results of kernels that were made in nl.hbm."""
     for function in given.device:
         if given.kernels_of(function):
-            returned = {node.id for one in given.below(function) if isinstance(one, ast.Return) and one.value for node in given.below(one.value) if isinstance(node, ast.Name)}
-            for node in given.below(function):
-                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and any(isinstance(one, ast.Name) and one.id in returned for one in node.targets):
+            returned = {node.id for one in given.held(function, ast.Return) for node in given.held(one, ast.Name)}
+            for node in given.held(function, ast.Assign):
+                if isinstance(node.value, ast.Call) and any(isinstance(one, ast.Name) and one.id in returned for one in node.targets):
                     if any(given.full(word) == "nki.language.hbm" for word in (*node.value.args, *(one.value for one in node.value.keywords))):
                         yield node
 
@@ -46,10 +46,10 @@ def _of_psum(*functions: str) -> OfSource:
 
     def find(given: Source) -> Iterator[ast.AST]:
         for function in given.device:
-            made = [node for node in given.below(function) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
-            tiles = {one.id for node in made if _makes_psum(node.value, given) for one in node.targets if isinstance(one, ast.Name)}
-            for node in given.below(function):
-                if isinstance(node, ast.Call) and given.full(node.func) in functions:
+            calls = [node for name in functions for node in given.calls.get(name, ()) if node in given.held(function, ast.Call)]
+            tiles = {one.id for node in given.held(function, ast.Assign) if calls and _makes_psum(node.value, given) for one in node.targets if isinstance(one, ast.Name)}
+            for node in calls:
+                if tiles:
                     if any(isinstance(word, ast.Name) and word.id in tiles for word in (*node.args, *(one.value for one in node.keywords))):
                         yield node
 
@@ -59,9 +59,9 @@ def _of_psum(*functions: str) -> OfSource:
 def _transposed_of_its_own(given: Source) -> Iterator[ast.AST]:
     """Yield calls of nl.load_transpose2d on a tensor that the same function made."""
     for function in given.device:
-        made = {one.id for node in given.below(function) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and given.full(node.value.func) == "nki.language.ndarray" for one in node.targets if isinstance(one, ast.Name)}
-        for node in given.below(function):
-            if isinstance(node, ast.Call) and node.args and given.full(node.func) == "nki.language.load_transpose2d":
+        made = {one.id for node in given.held(function, ast.Assign) if isinstance(node.value, ast.Call) and given.full(node.value.func) == "nki.language.ndarray" for one in node.targets if isinstance(one, ast.Name)}
+        for node in given.calls.get("nki.language.load_transpose2d", ()):
+            if node.args and node in given.held(function, ast.Call):
                 read = node.args[0].value if isinstance(node.args[0], ast.Subscript) else node.args[0]
                 if isinstance(read, ast.Name) and read.id in made:
                     yield node
@@ -70,12 +70,12 @@ def _transposed_of_its_own(given: Source) -> Iterator[ast.AST]:
 def _psum_of_outside(given: Source) -> Iterator[ast.AST]:
     """Yield matmuls of dynamic loops into tiles in PSUM that the function made outside of them."""
     for function in given.device:
-        made = [node for node in given.below(function) if isinstance(node, ast.Assign) and _makes_psum(node.value, given)]
-        for loop in given.below(function):
-            if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) == "nki.language.dynamic_range":
-                outside = {one.id for node in made if node not in given.below(loop) for one in node.targets if isinstance(one, ast.Name)}
-                for node in given.below(loop):
-                    if isinstance(node, ast.Call) and given.full(node.func) in ("nki.isa.nc_matmul", "nki.isa.nc_transpose"):
+        for loop in given.held(function, ast.For):
+            if isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) == "nki.language.dynamic_range":
+                made = [node for node in given.held(function, ast.Assign) if _makes_psum(node.value, given) and node not in given.held(loop, ast.Assign)]
+                outside = {one.id for node in made for one in node.targets if isinstance(one, ast.Name)}
+                for node in given.held(loop, ast.Call):
+                    if given.full(node.func) in ("nki.isa.nc_matmul", "nki.isa.nc_transpose"):
                         dst = next((word.value for word in node.keywords if word.arg == "dst"), node.args[0] if node.args else None)
                         while isinstance(dst, ast.Subscript):
                             dst = dst.value

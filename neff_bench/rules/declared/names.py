@@ -51,9 +51,9 @@ def _to_jit(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
 
 def _taken_results(given: Source) -> Iterator[ast.AST]:
     """Yield instructions whose result is assigned, added or returned, as if it were a tile."""
+    taken = {id(node.value) for kind in (ast.Assign, ast.AugAssign, ast.Return) for node in given.inside.get(kind, ()) if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return))}
     for full, calls in given.calls.items():
         if full.startswith("nki.isa.") and not full[8:].startswith(_NO_TILE):
-            taken = {id(node.value) for kind in (ast.Assign, ast.AugAssign, ast.Return) for node in given.inside.get(kind, ()) if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return))}
             yield from (node for node in calls if id(node) in taken and not any(word.arg == "dst" for word in node.keywords))
 
 

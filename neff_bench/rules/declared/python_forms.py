@@ -106,6 +106,8 @@ def _number_keys(given: Source) -> Iterator[ast.AST]:
     """Yield keys of dictionaries that are numbers: in a display, or under a name that is one in the same function."""
     yield from _nodes(given, ast.Dict, lambda node: any(isinstance(key, ast.Constant) and not isinstance(key.value, str) for key in node.keys))
     for function in given.device:
+        if not given.held(function, ast.Dict) and not any(ast.unparse(node.func) == "dict" for node in given.held(function, ast.Call)):
+            continue
         numbers, tables = set(), set()
         for node in given.below(function):
             if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
@@ -185,8 +187,8 @@ def _closures(given: Source) -> Iterator[ast.AST]:
 def _same_names(given: Source) -> Iterator[ast.AST]:
     for function in given.device:
         seen = set()
-        for node in given.below(function):
-            if isinstance(node, ast.Call) and given.full(node.func).startswith("nki.isa."):
+        for node in given.held(function, ast.Call):
+            if given.full(node.func).startswith("nki.isa."):
                 for word in node.keywords:
                     if word.arg == "name" and isinstance(word.value, ast.Constant):
                         if word.value.value in seen:
@@ -197,8 +199,8 @@ def _same_names(given: Source) -> Iterator[ast.AST]:
 def _tiles(given: Source, function: ast.FunctionDef) -> set[str]:
     """Return the names of a function that hold tiles: results of nl and nisa, and of operators on them."""
     tiles: set[str] = set()
-    for node in given.below(function):
-        if isinstance(node, ast.Assign) and _is_tile(node.value, tiles, given):
+    for node in given.held(function, ast.Assign):
+        if _is_tile(node.value, tiles, given):
             tiles |= {one.id for one in node.targets if isinstance(one, ast.Name)}
     return tiles
 
@@ -279,15 +281,15 @@ def _operators(given: Source) -> Iterator[ast.AST]:
 def _negated(given: Source) -> Iterator[ast.AST]:
     for function in given.device:
         tiles = _tiles(given, function)
-        yield from (node for node in given.below(function) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and _is_tile(node.operand, tiles, given))
+        yield from (node for node in given.held(function, ast.UnaryOp) if isinstance(node.op, ast.USub) and _is_tile(node.operand, tiles, given))
 
 
 def _stored(given: Source) -> Iterator[ast.AST]:
     """Yield each `tile[...] = ...`."""
     for function in given.device:
         tiles = _tiles(given, function)
-        for node in given.below(function):
-            if isinstance(node, ast.Assign) and any(isinstance(one, ast.Subscript) and _is_tile(one.value, tiles, given) for one in node.targets):
+        for node in given.held(function, ast.Assign):
+            if any(isinstance(one, ast.Subscript) and _is_tile(one.value, tiles, given) for one in node.targets):
                 yield node
 
 
@@ -318,17 +320,18 @@ def _impure(given: Source) -> Iterator[ast.AST]:
     """Yield names of the file that a kernel binds, and what differs from call to call."""
     for function in given.device:
         if given.kernels_of(function):
-            for node in given.below(function):
-                if isinstance(node, ast.Global) or (isinstance(node, ast.Call) and given.full(node.func).startswith(("random.", "time.", "numpy.random."))):
-                    yield node
+            yield from given.held(function, ast.Global)
+            yield from (node for node in given.held(function, ast.Call) if given.full(node.func).startswith(("random.", "time.", "numpy.random.")))
 
 
 def _collective_tensors(given: Source, wrong: Callable[[ast.Call], bool]) -> Iterator[ast.AST]:
     """Yield Tensors that a function makes in a wrong way and hands to a collective."""
+    if not any(full.startswith("nki.collectives.") for full in given.calls):
+        return
     for function in given.device:
-        made = {one.id: node.value for node in given.below(function) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and given.full(node.value.func) == "nki.language.ndarray" for one in node.targets if isinstance(one, ast.Name)}
-        for node in given.below(function):
-            if isinstance(node, ast.Call) and given.full(node.func).startswith("nki.collectives.") and not given.full(node.func).endswith("ReplicaGroup"):
+        made = {one.id: node.value for node in given.held(function, ast.Assign) if isinstance(node.value, ast.Call) and given.full(node.value.func) == "nki.language.ndarray" for one in node.targets if isinstance(one, ast.Name)}
+        for node in given.held(function, ast.Call):
+            if given.full(node.func).startswith("nki.collectives.") and not given.full(node.func).endswith("ReplicaGroup"):
                 given_names = {one.id for word in (*node.args, *(one.value for one in node.keywords)) for one in ast.walk(word) if isinstance(one, ast.Name)}
                 yield from (made[name] for name in sorted(given_names & made.keys()) if wrong(made[name]))
 
