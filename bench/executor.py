@@ -21,7 +21,7 @@ from goals import Goals
 from neff_bench.simulator.execution.execute import execute
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.nki.trace import record
+from neff_bench.simulator.nki.trace import Call, record
 
 install()
 
@@ -70,7 +70,7 @@ def main() -> int:
     options = parser.parse_args()
     size = options.size
     specs = [InputSpec("lhs_t", (size, size), "bfloat16"), InputSpec("rhs", (size, size), "bfloat16")]
-    program = record(tiled_matmul, "tiled_matmul", specs, {}, ("result",), "trn2", 1)
+    program = record(Call(tiled_matmul, "tiled_matmul", specs, outputs=("result",)), "trn2", 1)
     rng = np.random.default_rng(42)
     inputs = {spec.name: rng.standard_normal(spec.shape, np.float32).astype(ml_dtypes.bfloat16) for spec in specs}
     wide = {name: array.astype(np.float32) for name, array in inputs.items()}

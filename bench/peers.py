@@ -28,10 +28,10 @@ def ours(size: int) -> Callable[[], object]:
 
     from neff_bench.simulator.execution.execute import execute
     from neff_bench.simulator.nki.spec import InputSpec
-    from neff_bench.simulator.nki.trace import record
+    from neff_bench.simulator.nki.trace import Call, record
 
     specs = [InputSpec(name, (size, size), "bfloat16") for name in ("lhs_t", "rhs")]
-    program = record(tiled_matmul, "tiled_matmul", specs, {}, ("result",), "trn2", 1)
+    program = record(Call(tiled_matmul, "tiled_matmul", specs, outputs=("result",)), "trn2", 1)
     rng = np.random.default_rng(42)
     inputs = {spec.name: rng.standard_normal(spec.shape, np.float32).astype(ml_dtypes.bfloat16) for spec in specs}
     return lambda: execute(program, inputs)

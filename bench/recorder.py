@@ -66,7 +66,7 @@ def measure(instructions: int) -> None:
     """Print one row, and what it costs beside objects alone."""
     from neff_bench.simulator.nki import isa, language
     from neff_bench.simulator.nki.spec import InputSpec
-    from neff_bench.simulator.nki.trace import input_tensor, record
+    from neff_bench.simulator.nki.trace import Call, input_tensor, record
     from neff_bench.simulator.recording.recorder import recording
 
     given = inputs(InputSpec)
@@ -78,7 +78,7 @@ def measure(instructions: int) -> None:
             alone.append(cpu_s(lambda: function(**tensors)))
             count = len(now.instructions)
         del now
-        whole.append(cpu_s(lambda: record(function, "matmuls", given, {}, (), "trn2", 1)))
+        whole.append(cpu_s(lambda: record(Call(function, "matmuls", given), "trn2", 1)))
         peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         least.append(cpu_s(lambda: objects(count)))
     rates = "".join(f"{min(times) / count * 1e6:>14.2f} {count / min(times):>14,.0f}" for times in (alone, whole))

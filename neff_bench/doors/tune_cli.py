@@ -45,6 +45,7 @@ class TuneOptions(OutputOptions):
     sdk: str | None = option(metavar="RELEASE", help=OPTION)
     jobs: int | None = option(type=click.IntRange(1, 1024), help="Variants at once.  [default: the CPUs]")
     timeout: float = option(default=60.0, type=click.FloatRange(0.01), show_default=True, help="Seconds for one variant.")  # fmt: skip
+    force: bool = option(default=False, is_flag=True, help="Estimate also what an earlier call has answered.")
     memory: int = option(default=4096, type=click.IntRange(64), show_default=True, help="MiB that one variant may allocate.")  # fmt: skip
 
     @property
@@ -52,7 +53,9 @@ class TuneOptions(OutputOptions):
         """What one variant may take, and how many run at once."""
         from neff_bench.doors.tune.variants import Limits
 
-        return Limits(judged_by(self.sdk), self.jobs or os.cpu_count() or 1, self.timeout, self.memory << 20)
+        return Limits(
+            judged_by(self.sdk), self.jobs or os.cpu_count() or 1, self.timeout, self.memory << 20, self.force
+        )
 
 
 @command("tune")

@@ -17,6 +17,11 @@ def read_plain(path: str | os.PathLike[str]) -> bytes:
         return file.read()
 
 
+def user_cache() -> Path:
+    """Return the folder for what costs time alone when it is lost. Raises `RuntimeError` for a user without a home."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "neff-bench")
+
+
 def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Write beside, sync and rename; an earlier file stays as it was when that fails. A link is replaced, not followed.
 

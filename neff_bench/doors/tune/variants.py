@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -70,26 +69,50 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 
 class Limits(NamedTuple):
-    """How variants are answered. `sdk`: the release that may refuse them. `jobs`: how many at once. `timeout_s`, `memory_bytes`: for one."""
+    """How variants are answered. `sdk`: the release that may refuse them. `jobs`: how many at once. `timeout_s`, `memory_bytes`: for one.
+    `force`: also those that an earlier call has answered."""
 
     sdk: str
     jobs: int
     timeout_s: float
     memory_bytes: int
+    force: bool = False
 
 
 def tune(lines: Iterable[bytes], limits: Limits) -> Iterator[Answer]:
     """Yield the answer to each line, in the order in which the answers come. A variant that crashes, hangs or fills its memory
-    costs its own answer. A line is asked for when there is room for its variant."""
-    _warm()
+    costs its own answer. A line is asked for when there is room for its variant. What an earlier call has answered costs no process."""
+    from neff_bench.doors.tune.known import Known
+
+    known = Known(limits.sdk, limits.force)
+
+    def answered(line: bytes) -> bytes | None:
+        try:
+            variant = DECODER.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None  # its own process says so
+        nameless = msgspec.json.encode(msgspec.structs.replace(variant, id=""))
+        found = known.find(line, nameless, tuple(filter(None, (variant.kernel, variant.reference))))
+        if found is None:
+            _warm(variant)
+            return None
+        return msgspec.json.encode(msgspec.structs.replace(msgspec.json.decode(found, type=Answer), id=variant.id))
+
     for line, data in map_forked(
         partial(_answer, limits.sdk),
-        _filled(lines),
+        filter(bytes.strip, lines),
         jobs=limits.jobs,
         timeout_s=limits.timeout_s,
         memory_bytes=limits.memory_bytes,
+        known=answered,
     ):
-        yield _failed(_id_of(line), data.reason) if isinstance(data, Died) else msgspec.json.decode(data, type=Answer)
+        if isinstance(data, Died):
+            yield _failed(_id_of(line), data.reason)
+            continue
+        answer = msgspec.json.decode(data, type=Answer)
+        if answer.status == "estimated":
+            known.keep(line, data)
+        yield answer
 
 
 def ranked(answers: Iterable[Answer], top: int) -> list[Answer]:
@@ -108,19 +131,16 @@ def ranked(answers: Iterable[Answer], top: int) -> list[Answer]:
     return [msgspec.structs.replace(answer, sure=says) for answer, says in zip(order, [*sure, None])][:top]
 
 
-def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines that hold something. The rules of a kernel's file are judged here, before the first fork that needs them."""
+def _warm(variant: Variant) -> None:
+    """Do what the process of a variant would do anew: import what every variant needs, and judge the rules of its kernel's file."""
+    _warm_all()
     from neff_bench.simulator.execution.calls import judge_file
 
-    for line in lines:
-        if line.strip():
-            with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # its own process says so
-                variant = DECODER.decode(line)
-                judge_file(Path(variant.kernel.rpartition(":")[0]), variant.target)
-            yield line
+    judge_file(Path(variant.kernel.rpartition(":")[0]), variant.target)
 
 
-def _warm() -> None:
+@cache
+def _warm_all() -> None:
     """Import what every variant needs, before the first fork. BLAS gets one thread: forks share the CPUs already."""
     before = os.environ.get(_THREADS)
     os.environ.setdefault(_THREADS, "1")

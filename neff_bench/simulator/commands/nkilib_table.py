@@ -16,6 +16,7 @@ from pathlib import Path
 
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.nki.nkilib_outcomes import FILE, SAMPLE
+from neff_bench.system.files import user_cache
 
 FOLDERS = ("test/integration", "test/unit")
 SAMPLE_TESTS = 20
@@ -84,8 +85,7 @@ def lines_of(
 
 def numpy_1() -> Path:
     """Return a folder with numpy 1, made once and kept. Raises SimulatorError."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "neff-bench" / f"numpy-1-{sys.implementation.cache_tag}"
+    folder = user_cache() / f"numpy-1-{sys.implementation.cache_tag}"
     if not (folder / "numpy").is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as fresh:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from neff_bench.system.files import user_cache
+
 _C_LAYOUT = re.compile(
     rb'("(?:\\.|[^"\\])*"|^[ \t]*#(?:\\\n|[^\n])*\n)|/\*.*?\*/|//[^\n]*|\s+', re.DOTALL | re.MULTILINE
 )
@@ -56,7 +58,7 @@ def _is_docstring(node: Any) -> bool:
 
 
 def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "neff-bench", "model-sources.json")
+    return user_cache() / "model-sources.json"
 
 
 def _remembered() -> dict[str, str]:
