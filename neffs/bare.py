@@ -53,6 +53,7 @@ def publish_neff(
     from neff_bench.parsers.neff import read_neff
 
     neff = read_neff(neff_path)
+    # All that is asked of the tensors is asked before anything is written.
     for tensor in (*neff.inputs, *neff.outputs):
         if not is_safe_tensor_name(tensor.name):
             raise BundleError(neff_path, f"has a tensor named {tensor.name!r}, which is unsafe on a command line")

@@ -214,6 +214,7 @@ def _neffs(found: Sequence[Found]) -> Grid:
 
 def _trace(one: Found) -> list[Grid]:
     program = one["neff"]
+    # A trace names its program by uuid; where that cannot tell, there is a third answer.
     verdicts = {
         True: "the uuid says so:",
         False: "beside it is ANOTHER program:",
@@ -257,6 +258,7 @@ def _trace(one: Found) -> list[Grid]:
         (kind, dma["packets"], dma["bytes"], _microseconds(dma["active_time_s"]))
         for kind, dma in one["dma_kinds"].items()
     ]
+    # The device lists every kind of use, most of them empty.
     memory = [(use["core"], use["name"], use["bytes"]) for use in one["memory"] if use["bytes"]]
     return _some(
         facts,

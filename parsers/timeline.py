@@ -92,6 +92,7 @@ def _report(
     packets = _packets_on_time_axis(raw_packets, clocks, undecoded)
     total_ps = container.total_time_ps
     texts = container.texts
+    # An EVENT_SEMAPHORE only waits: it is counted, but is no time at work.
     work = rows.opcode != OPCODES["EVENT_SEMAPHORE"]
     # DMA engines may count by a clock that nothing in the trace ties to the others; then their times are unknown, not zero.
     dma_known = bool(clocks) and all(clock.dma_offset is not None for clock in clocks.values())
@@ -123,6 +124,7 @@ def _report(
             for kind, one in zip(DMA_KINDS, moved, strict=True)
             if dma_known and (one.packets or one.left_out_packets)
         },
+        # Without a window there is no telling what belongs to the execution.
         total_active_time_s=_length(*active) / 1e12 if container.window else None,
         memory=container.memory,
         queues=container.queues,

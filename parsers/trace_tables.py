@@ -47,6 +47,7 @@ def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeli
     waits = rows.wait_ns.tolist() if rows.wait_ns is not None else [0] * len(rows.pc)
     columns = (rows.core, rows.engine, rows.pc, rows.opcode, rows.begin_ps, rows.duration_ps)
     for core, engine, pc, opcode, begin, duration, wait in zip(*(column.tolist() for column in columns), waits):
+        # A NEFF may lack the debug information of an engine, and a trace may have instructions that no NEFF has.
         named = labels.get((core, engine))
         label, alignment = named.of(pc) if named is not None else (None, "")
         unnamed += alignment == "unaligned"
@@ -67,6 +68,7 @@ def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeli
                 alignment=alignment,
             )
         )
+    # The records are grouped by core and engine; a timeline is in the order of time.
     instructions.sort(key=lambda row: row.timestamp)
     return Timeline(
         path=os.fspath(path),

@@ -149,6 +149,7 @@ def _row(
         raise ExperimentError(f"{build.name}: stage 2 gave no row for it")
     bundle = store / build.name
     counts = asdict(instructions) if instructions else dict.fromkeys(field.name for field in fields(Instructions))
+    # The row has the bytes of HBM by its own counters, below.
     counts.pop("read_bytes")
     device_us = row["total_time_us"]
     total_tiles = build.total_tiles
@@ -170,6 +171,7 @@ def _row(
         host_backend=f"{host.backend} {host.version}" if host else None,
         host_ms=host.latency_ms if host else None,
         host_std_ms=host.std_ms if host else None,
+        # A simulated device against a real host would be a ratio of two different things.
         speedup=_speedup(host, device_us) if row["source"] == "measured" else None,
         max_abs_error=row["max_abs_error"],
         relative_error=relative_error(bundle, row["max_abs_error"]) if row["status"] == "profiled" else None,

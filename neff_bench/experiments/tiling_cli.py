@@ -113,7 +113,9 @@ def _answer(results: Results, analysis: Analysis) -> Answer:
         "lines_without_noise": analysis.unknown,
     }
     series = {row["series"] for row in rows}
+    # A single series is named once below the table.
     heads = HEADS if len(series) > 1 else {key: head for key, head in HEADS.items() if key != "series"}
+    # A step that lies on no boundary speaks against tiles as its cause, so that both are counted.
     elsewhere = len(steps) - analysis.at_boundary
     notes = [
         f"{analysis.crossings} tile boundaries lie between neighbours of {len(analysis.lines)} lines; "

@@ -301,9 +301,11 @@ class Attempts:
             )
         if self.is_nrtpy and not reason:
             self.warnings += [remark for times in self._times() for remark in nrtpy.remarks(times)]
+        # The outputs and traces of a failed run are not recorded, so that nothing takes them for results.
         left = [] if reason else self._left(done)
         traced = {} if reason else self._traced()
         conditions = None
+        # A simulated run has no neighbours and no throttle to remember.
         if self.tool.kind != "sim":
             self.warnings += unexplained(self.neighbours)
             conditions = conditions_of(

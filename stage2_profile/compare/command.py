@@ -23,6 +23,7 @@ def compare_rows(options: CompareOptions) -> int:
     if sum((second is not None, bool(options.between), options.baseline is not None)) > 1:
         raise WrongCall("B, --between and --baseline exclude each other")
     rows = load(first)
+    # One store alone can only become a baseline.
     if second is None and not options.between and options.baseline is None:
         if options.save is None or asked:
             raise WrongCall("nothing to compare with: name B, --between IMPL IMPL or --baseline FILE")
@@ -44,6 +45,7 @@ def compare_rows(options: CompareOptions) -> int:
     for letter, (a, b, pairing) in zip(LETTERS, pairings):
         check_common(pairing, a, b)
         breaks = broken_rules(pairing, asked) if asked else []
+        # Two implementations are no change, and rules of --fail-if decide alone: then nothing else is judged.
         verdicts = [] if options.between or asked else judge(pairing, Config())
         said = [*([summary(verdicts)] if verdicts else ()), *notes]
         answers.append(answer(pairing, a, b, options.metrics, options.list_all, breaks, said, letter))
@@ -57,6 +59,7 @@ def compare_rows(options: CompareOptions) -> int:
         write_bytes(comparison_page(answers, [pairing for *_, pairing in pairings], before, after), options.output)
     else:
         write_answer(answers[0], format_, options.output)
+    # A baseline is saved only where nothing got worse.
     if broken:
         error(f"{len(broken)} broken, the first: {broken[0]}")
         return FAILED

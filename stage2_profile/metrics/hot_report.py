@@ -85,6 +85,7 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
         ]
         for event in hot.events
     ]
+    # Each note stands only where the tables have what it explains.
     called = ["A line holds what the functions that it calls did; the innermost line of most of it stands beside it."]
     notes = [
         *called * any(line.innermost != line.where for line in hot.lines),

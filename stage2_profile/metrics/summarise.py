@@ -80,6 +80,7 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         gap, notes = _system_trace(path, record)
         verdict = with_findings(_verdict(bundle, path, record, rank), record.findings)
         executions = _numbered(record, summaries)
+        # Numbers that cannot all be true make the row suspect, and are shown all the same.
         impossible = suspicions(executions, numbers, bundle.manifest.case.dtype, record.program, record.loaded)
         if impossible := (*impossible, *beside_traces(executions, _traced(record, rank))):
             verdict = suspected(verdict, impossible)
@@ -87,12 +88,14 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         return _failed_run(bundle, path, record, f"{error}; profile it again with --force")
     except (ParseError, OSError) as error:
         return _failed_run(bundle, path, record, f"profiles/{path.name}: {error}; profile it again with --force")
+    # A run that was viewed has summaries; one that was only captured has none yet, and is no failure.
     if record.status == "failed" or reason is not None or (record.status == "viewed" and not summaries):
         return _failed_run(
             bundle, path, record, reason or "the profile has no execution; profile it again with --force"
         )
     first = summaries[0] if summaries else None
     clock: Clock = "execution" if record.tool == runs.UNTRACED else "profile"
+    # Without a trace the tool's time is that of one launch, so that both columns hold it.
     if clock == "execution":
         numbers = {**numbers, "execution_time_us": numbers["total_time_us"]}
     return Row(
@@ -113,6 +116,7 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         time_error=first.simulator_time_error if first else None,
         uncompared_operations=first.simulator_uncompared_operations if first else None,
         command=reproduce(bundle, record),
+        # The warnings are of the case: the rows of its ranks would repeat them.
         warnings=(*bundle.manifest.warnings, *record.warnings, *warnings, *notes, *_unverified(bundle, record))
         if rank is None
         else (),

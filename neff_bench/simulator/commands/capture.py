@@ -218,6 +218,7 @@ def _run(
 
     found: list[findings.Finding] = []
     outputs = [[made] for made in execute_ranks(program, inputs, found)]
+    # The run finds memory that nothing wrote and values that are not finite; the program alone tells what AWS's compiler refuses.
     found += refused(program, [Path(request.neff).parent / "sources"])
     for finding in found:
         streams.warning(str(finding))

@@ -118,6 +118,7 @@ def read_head(path: str) -> TraceHead:
             " Please upgrade aws-neuronx-tools.",
             path,
         )
+    # The metadata are parsed only when all of them are there: a message cut off says so in words of its own.
     size = int.from_bytes(data[1:8], "little")
     if len(data) < DATA_START + size:
         raise ViewError(f"truncated NTFF: {len(data)} bytes", path)

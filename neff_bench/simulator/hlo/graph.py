@@ -168,6 +168,7 @@ def _value(module: HloModule, i: HloInstruction, operands: list[Value]) -> Value
         )
         data = np.broadcast_to(along, shape).astype(numpy_dtype(dtype)).tobytes()
         return Value("constant", i.name, dtype, shape, data=data)
+    # What the engines lack is made of what they have: clamp of minimum and maximum, log(1 + x) of an addition.
     if opcode == "clamp":
         low, x, high = operands
         return _apply(
@@ -206,6 +207,7 @@ def _value(module: HloModule, i: HloInstruction, operands: list[Value]) -> Value
         return _dot(i, dtype, operands)
     if opcode == "reduce":
         return _reduce(module, i, dtype, operands)
+    # An unknown operation is refused: a wrong guess would be a wrong number.
     raise _not_modelled(i)
 
 

@@ -139,6 +139,7 @@ def nc_matmul(
         mode = word(matmul_perf_mode, perf_mode)
         if mode != "none":
             attributes["perf_mode"] = mode
+    # What the check depends on. An argument that is no tensor lacks these attributes, and is told by name below.
     try:
         form = (
             stationary.shape,
@@ -162,6 +163,7 @@ def nc_matmul(
     if form not in known:
         _check_matmul(dst, stationary, moving, "perf_mode" in attributes, is_transpose)
         known.add(form)
+    # Not part of the form: two tiles of one shape may lie in different banks.
     check_bank("nc_matmul", dst)
     if accumulate is not None:
         attributes["accumulate"] = bool(accumulate)

@@ -110,6 +110,7 @@ def schedule_code(
     against the execution differs from run to run."""
     import numpy as np
 
+    # All cores are scheduled in one loop, since they wait for each other: what each numbers from 0 is renumbered here.
     count = len(codes)
     first = np.concatenate([[0], np.cumsum([len(code) for code in codes])])
     transfer_first = np.concatenate([[0], np.cumsum([len(code.transfers) for code in codes])])
@@ -139,11 +140,13 @@ def schedule_code(
         np.array([overheads.kernel_start_ns(c, e, first_execution) for c in range(count) for e in range(5)]),
     )
     sharers = _moving(codes)
+    # The first window begins before the program, so that every instruction lies in one.
     window_start = throttle_phase_ns % chip.throttle_window_ns - chip.throttle_window_ns
     loop = scheduled(chip, work, [code.transfers for code in codes], sharers, window_start)
     if loop.status == DEADLOCK:
         raise SimulatorError("the cores wait for each other for ever: core_barrier or sendrecv calls do not pair up")
     cores, times = [], loop.times
+    # The result is cut into cores again.
     for c, code in enumerate(codes):
         a, b = first[c], first[c + 1]
         width = chip.dma_engines

@@ -89,6 +89,7 @@ def document(
     bodies: list[str] = []
     blobs: list[str] = []
     texts: dict[str, str] = {}
+    # Cases come one after the other and are packed at once: their timelines together would not fit into memory.
     for number, case in enumerate(cases):
         part = _part_of(number, case)
         heads.append(part.head)
@@ -119,6 +120,7 @@ def document(
         "blobs": "".join(blobs),
         "script": "\n".join(_own(f"{name}.js") for name in SCRIPTS),
     }
+    # The template is filled in one pass, so that a name of a kernel that holds braces is not filled again.
     first, *pieces = _own("page.html").split("{{")
     whole = first + "".join(filled[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces))
     return whole.encode("utf-8", "backslashreplace")

@@ -23,6 +23,7 @@ function connectMouse(t) {
   const fingers = new Map(), place = event => { const box = t.base.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
   t.base.addEventListener("wheel", event => {
     const { deltaX, deltaY } = event, [x] = place(event), scrolled = Math.max(0, Math.min(t.height - t.size.height, t.scroll + deltaY));
+    // The wheel scrolls the tracks first, and the page once they are at their end.
     if (event.ctrlKey || event.metaKey) zoom(t, Math.exp(Math.max(-100, Math.min(100, deltaY)) * 0.003), toTime(t, Math.max(t.labels, x)));
     else if (event.shiftKey || Math.abs(deltaX) > Math.abs(deltaY)) pan(t, (deltaX || deltaY) / t.size.plot);
     else if (scrolled !== t.scroll) scrollBy(t, deltaY);
@@ -40,6 +41,7 @@ function connectMouse(t) {
     if (fingers.size > 1) return pinch(t, fingers, event.pointerId, [x, y]);
     if (!down || !down.moved) hover(t, down ? null : [x, y]);
     if (!down) return;
+    // A hand that clicks moves a little: less than DRAG is no drag.
     if (!down.moved && Math.hypot(x - down.x, y - down.y) < DRAG) return;
     down.moved = true;
     if (down.pans) {
@@ -49,6 +51,7 @@ function connectMouse(t) {
       return;
     }
     const times = [toTime(t, down.x), toTime(t, x)].sort((a, b) => a - b), heights = [down.y, y].map(at => at + t.scroll).sort((a, b) => a - b);
+    // What is dragged over becomes the area; an event and an area are never selected together.
     t.selected = -1;
     t.area = { from: times[0], to: times[1], top: heights[0], bottom: heights[1] };
     redraw(t);
