@@ -19,17 +19,24 @@ BIN := .venv/bin
 # The commands and tests start many Python processes; each would compile the package anew without cached bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: paste release-check sanitize run test docs bench gate mutants fidelity correlation ablation wild clean
+.PHONY: paste release-check sanitize run test lint types tests docs bench gate mutants fidelity correlation ablation wild clean
 
 run: .venv/run
 	$(BIN)/generate-neffs --shapes shapes.yaml --out $(OUT)
 	$(BIN)/profile-neffs $(OUT)
 
-test: .venv/test
+test: lint types tests
+
+lint: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: .venv/test
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto
+
+# Neighbours stay together, which share what their fixtures make.
+tests: .venv/test
+	$(BIN)/pytest -n auto --dist worksteal
 
 # The core is compiled anew, before and after: a sanitized one runs in no other Python.
 SANITIZE := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -81,7 +88,7 @@ wild: .venv/test
 	touch $@
 
 .venv/test: .venv/bin/python pyproject.toml setup.py $(wildcard neff_bench/simulator/native/*.py neff_bench/simulator/native/*.[ch] neff_bench/simulator/native/*/*.[ch])
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-compile --editable '.[dev]'
 	touch $@ .venv/run
 
 clean:

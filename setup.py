@@ -3,6 +3,7 @@
 import os
 import runpy
 import shutil
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -53,8 +54,10 @@ def of_passes() -> list[Extension]:
     if cythonize is None:
         return []
     os.makedirs("build", exist_ok=True)
-    with open("build/passes.py", "w", encoding="utf-8") as file:
-        file.write(sources["pass_source"]())
+    source = Path("build/passes.py")
+    # A build runs this file several times, and Cython translates only what is newer than its C.
+    if not source.exists() or source.read_text(encoding="utf-8") != sources["pass_source"]():
+        source.write_text(sources["pass_source"](), encoding="utf-8")
     directives = {"language_level": "3", "infer_types": True}
     [made] = cythonize(
         [extension("passes", ["build/passes.py", f"{FOLDER}/built_from.c"])], quiet=True, compiler_directives=directives

@@ -12,7 +12,6 @@ from pathlib import Path
 from neff_bench.chips import chip_for
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.errors import CaseError
-from neff_bench.neffs.own import OwnKernel
 
 LNC_ENVIRONMENT = "NEURON_LOGICAL_NC_CONFIG"
 """Physical cores in a logical core of this host, for AWS's runtime, and from NKI 0.7 on for its launches too."""
@@ -60,15 +59,11 @@ def own_case(
     inputs: Sequence[tuple[tuple[int, ...], str]],
     target: str,
     lnc: int | None,
-    *,
-    own: OwnKernel | None = None,
-    ranks: int = 1,
     apart: str = "",
-    implementation: str = "nki",
 ) -> Case:
     """Return the case of a kernel whose dimensions have no names. `inputs`: shapes and dtypes; `apart`: tells it from others of the
     same shapes. Raises `CaseError`."""
     variant = "-".join(filter(None, (variant_of(shape for shape, _ in inputs), apart)))
     dtype = inputs[0][1] if inputs else "float32"
     lnc = default_lnc(target) if lnc is None else lnc
-    return Case(kernel, implementation, (), dtype, target, lnc, own=own, ranks=ranks, variant=variant)
+    return Case(kernel, "nki", (), dtype, target, lnc, variant=variant)

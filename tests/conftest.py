@@ -12,7 +12,7 @@ from tests.parsers import small_files
 # Nothing is timed in a test: a busy machine must not fail one. The same tree has the same examples in every run;
 # `pytest -m hypothesis --hypothesis-profile search` looks for others.
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("repeatable", settings.get_profile("search"), derandomize=True)
+settings.register_profile("repeatable", settings.get_profile("search"), derandomize=True, max_examples=50)
 settings.load_profile("repeatable")
 
 # xdist gives its workers the width of the terminal, and readline sets it behind os.environ; tables must not depend on where

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Kernel = Callable[..., Any] | str
 
 
-def estimate(
+def estimate(  # noqa: PLR0913 - its users name them
     kernel: Kernel,
     inputs: Mapping[str, Input],
     *,
@@ -143,14 +143,10 @@ def numbers_of(timed: Simulated, flops: int | None = None, case: Case | None = N
     inputs = [program.buffers[at] for at in program.inputs]
     dtype = case.dtype if case else inputs[0].dtype if inputs else None
     peak = peak_tflops(program.target, dtype, program.lnc) if dtype else None
-    case = case or own_case(
-        program.name,
-        [(buffer.shape, buffer.dtype) for buffer in inputs],
-        program.target,
-        program.lnc,
-        ranks=program.ranks,
-        implementation="xla" if program.from_hlo else "nki",
-    )
+    if case is None:
+        shapes = [(buffer.shape, buffer.dtype) for buffer in inputs]
+        case = own_case(program.name, shapes, program.target, program.lnc)
+        case = replace(case, ranks=program.ranks, implementation="xla" if program.from_hlo else "nki")
     return Row(
         case=case.name,
         kernel=case.kernel,

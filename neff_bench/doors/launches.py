@@ -63,7 +63,7 @@ class Launches:
 
 def _case(launch: Launch, suffix: str = "") -> Case:
     inputs = [(tuple(array.shape), dtype_name(array.dtype)) for array in launch.inputs.values()]
-    return own_case(launch.name, inputs, launch.program.target, launch.program.lnc, apart=suffix)
+    return own_case(launch.name, inputs, launch.program.target, launch.program.lnc, suffix)
 
 
 def _fill(directory: Path, case: Case, key: str, launch: Launch) -> None:

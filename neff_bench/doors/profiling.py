@@ -65,7 +65,7 @@ class Task:
     implementation: str = "nki"
 
 
-def profile(
+def profile(  # noqa: PLR0913 - its users name them
     kernel: Kernel,
     inputs: Mapping[str, Input],
     *,
@@ -138,16 +138,8 @@ def _case(task: Task, directory: Path) -> Case:
     )
     inputs = [(tensor.shape, tensor.dtype) for tensor in tensors]
     apart = _digest(own.arguments) if own.arguments else ""
-    return own_case(
-        kernel_name(entry),
-        inputs,
-        task.target,
-        task.lnc,
-        own=own,
-        ranks=task.ranks,
-        apart=apart,
-        implementation=check_own(task.implementation),
-    )
+    case = own_case(kernel_name(entry), inputs, task.target, task.lnc, apart)
+    return replace(case, own=own, ranks=task.ranks, implementation=check_own(task.implementation))
 
 
 def _told_apart(cases: Iterable[Case]) -> Iterator[Case]:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -17,29 +18,33 @@ from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.sdk.installed import OPTION, judged_by
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
+from neff_bench.terminal.options import argument, flag, option, takes
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What is asked of `neff-bench run`."""
+
+    target: str | None = option(type=click.Choice(list(CHIPS)), help="Chip.  [default: trn2]")
+    lnc: int | None = option(
+        type=click.IntRange(1, 2), help="Cores of a launch without a grid.  [default: 1, as on AWS]"
+    )
+    store: Path = option(
+        default=Path(DEFAULT_STORE),
+        type=click.Path(path_type=Path, file_okay=False),
+        show_default=True,
+        help="Directory of the bundles.",
+    )
+    sdk: str | None = option(metavar="RELEASE", help=OPTION)
+    module: bool = flag("-m", help="Run a module, as python -m does.")
+    script: str = argument(required=True, metavar="SCRIPT")
+    arguments: tuple[str, ...] = argument(default=(), nargs=-1, type=click.UNPROCESSED)
 
 
 @command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--target", type=click.Choice(list(CHIPS)), help="Chip.  [default: trn2]")
-@click.option("--lnc", type=click.IntRange(1, 2), help="Cores of a launch without a grid.  [default: 1, as on AWS]")
-@click.option(
-    "--store", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT_STORE, show_default=True,
-    help="Directory of the bundles.",
-)  # fmt: skip
-@click.option("--sdk", metavar="RELEASE", help=OPTION)
+@takes(RunOptions)
 @calibration_option
-@click.option("-m", "module", is_flag=True, help="Run a module, as python -m does.")
-@click.argument("script", metavar="SCRIPT")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(
-    target: str | None,
-    lnc: int | None,
-    store: Path,
-    sdk: str | None,
-    module: bool,
-    script: str,
-    arguments: tuple[str, ...],
-) -> int:
+def run(options: RunOptions) -> int:
     """Run a Python script that launches NKI kernels, as it stands, and say where their time goes.
 
     `import nki` and `import neuronxcc.nki` work in the script without the AWS SDK: a kernel takes numpy, torch (CPU), jax
@@ -55,16 +60,18 @@ def run(
     """
     from neff_bench.stage1_generate.toolchains.find import choose
 
-    if not module and not Path(script).is_file():
-        raise click.UsageError(f"{script}: no such file")
-    release = judged_by(sdk)
-    words = (*(("-m",) if module else ()), script, *arguments)
+    if not options.module and not Path(options.script).is_file():
+        raise click.UsageError(f"{options.script}: no such file")
+    release = judged_by(options.sdk)
+    words = (*(("-m",) if options.module else ()), options.script, *options.arguments)
     on_sdk = choose("auto", None).has_nki
     with tempfile.TemporaryDirectory(prefix="neff-bench-run-") as scratch:
-        launched, code = (_on_sdk if on_sdk else _embedded)(Path(scratch), store, target, lnc, words)
+        launched, code = (_on_sdk if on_sdk else _embedded)(
+            Path(scratch), options.store, options.target, options.lnc, words
+        )
     failed = DONE
     if launched:
-        failed = _table(store, launched, release)
+        failed = _table(options.store, launched, release)
     elif code == 0:
         streams.notice("the script launched no kernel")
     return 128 - code if code < 0 else code or failed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,9 +120,8 @@ def cases_of(subject: Subject) -> list[Case]:
         own = OwnKernel(entry, tensors, arguments=tuple(subject.arguments.items()), reference=subject.reference)
         shapes = [(tensor.shape, tensor.dtype) for tensor in tensors]
         target = subject.target or "trn2"
-        return [
-            own_case(kernel_name(entry), shapes, target, subject.lnc, own=own, implementation=subject.implementation)
-        ]
+        case = own_case(kernel_name(entry), shapes, target, subject.lnc)
+        return [replace(case, own=own, implementation=subject.implementation)]
     path = Path(subject.shapes or subject.file)
     every = read_shapes(path, {"target": subject.target, "lnc": subject.lnc})
     if subject.function:

@@ -125,7 +125,7 @@ RULES: dict[str, Rule] = {}
 """Every rule by its code."""
 
 
-def rule(
+def rule(  # noqa: PLR0913 - a declaration
     code: str,
     forbids: str,
     instead: str,

@@ -119,7 +119,7 @@ class WarmParent:
             self._process = _Forked(pid)
             return True
 
-    def start(
+    def start(  # noqa: PLR0913 - as subprocess takes them
         self,
         argv: Sequence[str],
         *,

@@ -136,20 +136,20 @@ class Attempts:
             elif not left.name.endswith(".log") and left.is_file():
                 left.unlink()
         argv = self._argv(nrtpy.shown() if self.is_nrtpy else (self.tool.name,))
-        log = LOG if not self.commands else f"capture-{len(self.commands) + 1}.log"
-        return self._run(self._argv(self.tool.argv), argv, self.work, slot, hold, "capture", log)
+        return self._run(self._argv(self.tool.argv), argv, slot, hold, "capture")
 
     def _run(
         self,
         argv: Sequence[str],
         shown: Sequence[str],
-        folder: Path,
         slot: Slot,
         hold: Sequence[int],
         step: Literal["capture", "systrace"],
-        log: str,
     ) -> Finished:
         env = self._environment(slot)
+        folder, log = self.work / runs.SYSTEM, "system.log"
+        if step == "capture":
+            folder, log = self.work, f"capture-{len(self.commands) + 1}.log" if self.commands else LOG
         done = run(argv, folder, env, Limits(self.options.timeout_s, self.options.stop), hold, self.options.warm)
         (self.work / log).write_bytes(done.stdout + done.stderr)
         self.commands.append(
@@ -184,7 +184,7 @@ class Attempts:
             self.warnings.append(f"no system trace: {error}")
             return
         folder.mkdir()
-        done = self._run([*self.tool.argv, *shown[1:]], shown, folder, slot, hold, "systrace", "system.log")
+        done = self._run([*self.tool.argv, *shown[1:]], shown, slot, hold, "systrace")
         if done.exit_code != 0 or not any(folder.iterdir()):
             how = describe_exit(done, self.options.timeout_s)
             self.warnings.append(f"no system trace: {self.tool.name} capture: {how}: {last_words(done.log)}")

@@ -47,8 +47,8 @@ def compare_rows(options: CompareOptions) -> int:
         breaks = broken_rules(pairing, asked) if asked else []
         # Two implementations are no change, and rules of --fail-if decide alone: then nothing else is judged.
         verdicts = [] if options.between or asked else judge(pairing, Config())
-        said = [*([summary(verdicts)] if verdicts else ()), *notes]
-        answers.append(answer(pairing, a, b, options.metrics, options.list_all, breaks, said, letter))
+        said = [*([summary(verdicts)] if verdicts else ()), *notes, *(f"FAILED: {line}" for line in breaks)]
+        answers.append(answer(pairing, a, b, options, said, letter))
         broken += breaks
         judged += verdicts
     if format_ == PAGE and options.output is not None:

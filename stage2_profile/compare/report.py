@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from neff_bench.stage2_profile.compare.asked import CompareOptions
 from neff_bench.stage2_profile.compare.comparison import COMPARED, Difference, differences, geometric_mean
 from neff_bench.stage2_profile.compare.verdict import VERDICTS, Pairing
 from neff_bench.stage2_profile.metrics.exactness import exact_part
@@ -23,16 +24,15 @@ def answer(
     pairing: Pairing,
     a: str,
     b: str,
-    metrics: Sequence[str],
-    list_all: bool,
-    broken: Sequence[str],
+    options: CompareOptions,
     notes: Sequence[str],
     letter: str = "B",
 ) -> Answer:
-    """Return all metrics for programs; for people what differs of the totals and counters, or of what `metrics` (globs) name.
+    """Return all metrics for programs; for people what differs of the totals and counters, or of what the options name.
 
-    `list_all`: also what is the same, which is a count otherwise. `letter`: what the other side is called.
+    Of what is the same they get a count, unless the options ask for it. `letter`: what the other side is called.
     """
+    list_all = options.list_all
     found = [difference for pair in pairing.pairs for difference in differences(pair)]
     columns = (
         Column("case", wraps=True),
@@ -42,7 +42,7 @@ def answer(
         Column(f"{letter}/A", right=True),
         Column(f"{letter} is"),
     )
-    asked = [difference for difference in found if _asked(difference, metrics, list_all)]
+    asked = [difference for difference in found if _asked(difference, options.metrics, list_all)]
     same = [] if list_all else [difference for difference in asked if difference.verdict == "same"]
     lines, last = [], None
     for difference in asked:
@@ -53,7 +53,7 @@ def answer(
     grid = Grid(
         columns,
         lines,
-        [f"A: {a}. {letter}: {b}.", *counted, *summary(pairing, found, letter), *notes, *_broken(broken)],
+        [f"A: {a}. {letter}: {b}.", *counted, *summary(pairing, found, letter), *notes],
     )
     return Answer([_record(difference) for difference in found], FIELDS, [grid])
 
@@ -127,10 +127,6 @@ def _named(head: str, names: Sequence[str], tail: str = "") -> list[str]:
         return []
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return [f"{head} {'; '.join(names[:MAX_NAMED])}{more}.{tail}"]
-
-
-def _broken(broken: Sequence[str]) -> list[str]:
-    return [f"FAILED: {line}" for line in broken]
 
 
 def _line(difference: Difference, label: str, letter: str) -> list[str]:

@@ -105,9 +105,9 @@ def judge(pairing: Pairing, config: Config) -> list[Judged]:
     """Return each metric that decides, of each case that both sides have, and a line for each case that is on one side only or is not
     comparable. A case that is new has none: there is nothing to hold it against."""
     found = [judged for pair in pairing.pairs for judged in _judged(pair.a, pair.b, pair.label, config)]
-    found += [_said(pair.b, pair.label, "status", None, None, "cannot tell", pair.mixed) for pair in pairing.refused]
+    found += [_said(pair.b, pair.label, "status", (None, None), "cannot tell", pair.mixed) for pair in pairing.refused]
     found += [
-        _said(row, str(row["case"]), "status", row.get("status"), None, "cannot tell", "not there any more")
+        _said(row, str(row["case"]), "status", (row.get("status"), None), "cannot tell", "not there any more")
         for row in pairing.only_a
     ]
     return sorted(found, key=lambda judged: VERDICTS.index(judged.verdict))
@@ -159,11 +159,11 @@ def _judged(a: Record, b: Record, label: str, config: Config) -> Iterator[Judged
     if not all(runs):
         verdict: Verdict = "cannot tell" if runs[0] == runs[1] else "worse" if runs[0] else "better"
         reason = str((b if not runs[1] else a).get("reason") or "")
-        yield _said(b, label, "status", a.get("status"), b.get("status"), verdict, reason)
+        yield _said(b, label, "status", (a.get("status"), b.get("status")), verdict, reason)
         return
     if a.get("check") != b.get("check") and (a.get("check") is not None or b.get("check") in BAD):
         verdict = "worse" if b.get("check") in BAD else "better" if b.get("check") == "passed" else "cannot tell"
-        yield _said(b, label, "check", a.get("check"), b.get("check"), verdict, str(b.get("reason") or ""))
+        yield _said(b, label, "check", (a.get("check"), b.get("check")), verdict, str(b.get("reason") or ""))
     times = list(_metrics(a, b, label, config.times, config.time_percent))
     yield from times
     verdicts = {judged.verdict for judged in times}
@@ -177,7 +177,7 @@ def _metrics(a: Record, b: Record, label: str, names: Sequence[str], time_percen
     for name in names:
         if a.get(name) is not None or b.get(name) is not None:
             verdict, why = verdict_of(a, b, name, time_percent)
-            yield _said(b, label, name, a.get(name), b.get(name), verdict, why)
+            yield _said(b, label, name, (a.get(name), b.get(name)), verdict, why)
 
 
 def verdict_of(a: Record, b: Record, name: str, time_percent: float = Config.time_percent) -> tuple[Verdict, str]:
@@ -258,8 +258,9 @@ def change_percent(before: float, after: float) -> float:
     return 100 * (after - before) / abs(before)
 
 
-def _said(row: Record, label: str, metric: str, before: Any, after: Any, verdict: Verdict, why: str) -> Judged:
-    return Judged(str(row["case"]), label, metric, before, after, verdict, why, fails=verdict == "worse")
+def _said(row: Record, label: str, metric: str, values: tuple[Any, Any], verdict: Verdict, why: str) -> Judged:
+    """`values`: before and after."""
+    return Judged(str(row["case"]), label, metric, *values, verdict, why, fails=verdict == "worse")
 
 
 def _shown(interval: Interval) -> str:

@@ -35,8 +35,16 @@ def test_a_line_has_its_mutants(line):
 
 
 def test_mutants_of_the_product_are_python():
-    every = mutate.choose(list(mutate.PRODUCT), 10**9, 1)
-    assert len({mutant.path.split("/")[0] for mutant in every}) == len(mutate.PRODUCT)
+    rooms = (
+        "neff_bench/chips",
+        "neff_bench/terminal",
+        "parsers",
+        "neffs",
+        "stage1_generate/shapes",
+        "stage2_profile/gate",
+    )
+    every = mutate.choose(list(rooms), 10**9, 1)
+    assert {room for room in rooms for mutant in every if mutant.path.startswith(room)} == set(rooms)
     for mutant in random.Random(1).sample(every, 300):
         ast.parse(mutant.place((mutate.ROOT / mutant.path).read_bytes()))
 

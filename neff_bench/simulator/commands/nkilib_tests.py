@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import click
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.terminal.command import command
+from neff_bench.terminal.options import argument, flag, option, takes
 
 _PACKAGES = {
     "pytest": "pytest",
@@ -42,24 +44,28 @@ _EXITS = {0: 0, 1: 1, 2: 1, 3: 1, 4: 2, 5: 1}
 """pytest's exit status to ours: 4 is a wrong call; interrupted, internal error and nothing collected are failures."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class NkilibTestsOptions:
+    """What is asked of `neuron-sim nkilib-tests`."""
+
+    path: Path = argument(required=True, type=click.Path(file_okay=False, path_type=Path))
+    pytest_args: tuple[str, ...] = argument(default=(), nargs=-1, type=click.UNPROCESSED)
+    run_all: bool = flag("--run-all", help="Run the large shapes too, which nki-library skips in simulation.")
+    seed: int = option(default=0, show_default=True, help="Of the shapes that their sweeps draw at random.")
+    table: bool = flag("--table", help="Print a table with a line for each file, and why tests did not pass.")
+    every: bool = flag("--all", help="With --table: every test of each file.  [default: 20 of each]")
+    timeout_s: float = option(
+        "--file-timeout",
+        default=600.0,
+        show_default=True,
+        metavar="S",
+        help="With --table: seconds that a file may take.",
+    )
+
+
 @command("nkilib-tests", context_settings={"ignore_unknown_options": True})
-@click.argument("path", type=click.Path(file_okay=False, path_type=Path))
-@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-@click.option("--run-all", is_flag=True, help="Run the large shapes too, which nki-library skips in simulation.")
-@click.option("--seed", default=0, show_default=True, help="Of the shapes that their sweeps draw at random.")
-@click.option("--table", is_flag=True, help="Print a table with a line for each file, and why tests did not pass.")
-@click.option("--all", "every", is_flag=True, help="With --table: every test of each file.  [default: 20 of each]")
-@click.option(
-    "--file-timeout",
-    "timeout_s",
-    default=600.0,
-    show_default=True,
-    metavar="S",
-    help="With --table: seconds that a file may take.",
-)
-def main(
-    path: Path, pytest_args: tuple[str, ...], run_all: bool, seed: int, table: bool, every: bool, timeout_s: float
-) -> None:
+@takes(NkilibTestsOptions)
+def main(options: NkilibTestsOptions) -> None:
     """Run the tests of the nki-library checkout at PATH in simulation. Other arguments go to pytest.
 
     Paths of tests are relative to PATH; without one, all of test/integration/nkilib/core runs. What the tests leave
@@ -72,13 +78,15 @@ def main(
       neuron-sim nkilib-tests ../nki-library --run-all -x
       neuron-sim nkilib-tests ../nki-library --table
     """
+    path = options.path.resolve()
     _check(path)
-    if table:
-        _print_table(path.resolve(), pytest_args, environment(path.resolve(), run_all, seed), every, timeout_s)
+    made = environment(path, options.run_all, options.seed)
+    if options.table:
+        _print_table(path, options.pytest_args, made, options.every, options.timeout_s)
         return
     with tempfile.TemporaryDirectory(prefix="nkilib-tests-") as scratch:
         status = subprocess.run(
-            pytest_command(pytest_args, scratch), cwd=path, env=environment(path.resolve(), run_all, seed), check=False
+            pytest_command(options.pytest_args, scratch), cwd=path, env=made, check=False
         ).returncode
     raise SystemExit(_EXITS.get(status, 1))
 

@@ -89,8 +89,10 @@ def _launched(
     given: list[dict[str, Any]] = [{} for _ in calls]
     held, *_ = [_held(call, mine) for call, mine in zip(calls, given)]
     arrays = [{name: as_numpy(value) for name, value in mine.items()} for mine in given]
+    call, results = _traced(function, calls[0].signature, held, arrays[0])
     try:
-        program, shape = _recorded(function, calls[0].signature, held, arrays[0], (), target(), lnc, fits)
+        with streams.prints_to_stderr():
+            program = record(call, target(), lnc, fits)
     except SimulatorError as error:
         if recorded_only is not None:
             recorded_only(error)
@@ -104,7 +106,7 @@ def _launched(
         outputs = execute_ranks(program, arrays)
         for told in unwritten_outputs(program):
             warnings.warn(str(told), UnwrittenWarning, stacklevel=2)
-    return [_finished(label(function), program, *rank, shape) for rank in zip(given, arrays, outputs, strict=True)]
+    return [_finished(label(function), program, *rank, results[0]) for rank in zip(given, arrays, outputs, strict=True)]
 
 
 def program_of(
@@ -118,20 +120,19 @@ def program_of(
     call = _call(function, (), inputs)
     held = _held(call, given)
     arrays = {name: as_numpy(value) for name, value in given.items()}
-    return _recorded(function, call.signature, held, arrays, output_names, chip, lnc, fits=True)[0]
+    traced, _ = _traced(function, call.signature, held, arrays, output_names)
+    with streams.prints_to_stderr():
+        return record(traced, chip, lnc, fits=True)
 
 
-def _recorded(
+def _traced(
     function: Callable[..., Any],
     signature: inspect.Signature,
     held: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
-    output_names: tuple[str, ...],
-    chip: str,
-    lnc: int,
-    fits: bool,
-) -> tuple[Program, Any]:
-    """Return the program, and the kernel's result with tensors in it. `held`: the arguments with the places of the arrays."""
+    output_names: tuple[str, ...] = (),
+) -> tuple[Call, list[Any]]:
+    """Return what is recorded, and where the kernel's result comes, with tensors in it. `held`: the arguments with the places of the arrays."""
     inputs = [InputSpec(name, array.shape, _dtype(name, array, function)) for name, array in arrays.items()]
     results: list[Any] = []
 
@@ -143,9 +144,7 @@ def _recorded(
         return results[-1]
 
     functools.update_wrapper(body, function)
-    with streams.prints_to_stderr():
-        program = record(Call(body, label(function), inputs, outputs=output_names, arrays=arrays), chip, lnc, fits)
-    return program, results[0]
+    return Call(body, label(function), inputs, outputs=output_names, arrays=arrays), results
 
 
 def _zeros(program: Program) -> dict[str, np.ndarray]:

@@ -78,6 +78,7 @@ def test_each_test_is_counted_once_under_whose_fault_it_is(checkout):
 
 
 def test_a_sample_is_the_same_each_time(checkout):
+    (checkout / "test/unit/test_private.py").unlink()
     first, second = (table(checkout, sample=3)["test/unit/test_all.py"] for _ in range(2))
     assert first.cells[:2] == (9, 3)
     assert first.kinds == second.kinds
