@@ -59,7 +59,7 @@ class Metric:
         return self.unit not in ("us", "s", "percent", "cycles")
 
 
-def metric(
+def metric(  # noqa: PLR0913 - a declaration
     unit: Unit,
     meaning: str,
     source: str | tuple[str, ...] | Source | None = None,
