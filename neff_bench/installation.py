@@ -8,6 +8,9 @@ from pathlib import Path
 __version__ = "0.2.0"
 """The version of the whole project: every file that it writes and every command names it."""
 
+VERSION = f"neff-bench {__version__}"
+"""What `--version` says."""
+
 PACKAGE = Path(__file__).parent
 """The folder `neff_bench`. Every room is a folder in it: a real one when installed, a link in a checkout."""
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import neff_bench
+
 COMMANDS = {
     "generate_neffs": ["--help"],
     "profile_neffs": ["--help"],
@@ -69,3 +71,18 @@ def test_a_ctrl_c_after_the_answer_ends_the_process_without_a_traceback():
 def test_a_ctrl_c_that_is_ignored_stays_so():
     done = ended(AT_THE_END, "SIG_IGN")
     assert (done.returncode, done.stdout, done.stderr) == (0, "still here\n", "")
+
+
+@pytest.mark.parametrize("command", ["generate_neffs", "profile_neffs", "neff_bench"])
+def test_the_version_is_said_without_a_module_for_options(command):
+    done = ended(
+        f"from neff_bench import start; start.{command}(); import sys; print('click' in sys.modules)", "--version"
+    )
+    assert done.stdout.split() == ["neff-bench", neff_bench.__version__, "False"]
+
+
+def test_a_version_that_cannot_be_written_is_one_line():
+    command = [sys.executable, "-c", "from neff_bench import start; start.neff_bench()", "--version"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import click
 
 from neff_bench.errors import DONE, FAILED, WRONG, NeffBenchError, exit_code, meant
-from neff_bench.installation import __version__
+from neff_bench.installation import VERSION
 from neff_bench.system import signals
 from neff_bench.terminal import streams
 
@@ -95,14 +95,10 @@ def _decorator(
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
         settings |= attributes.pop("context_settings", {})
         made = click.command(name, cls=cls, context_settings=settings, **attributes)(function)
-        made.params.append(_version_option(version or _project_version, version_names))
+        made.params.append(_version_option(version or (lambda: VERSION), version_names))
         return made
 
     return decorate
-
-
-def _project_version() -> str:
-    return f"neff-bench {__version__}"
 
 
 def _version_option(version: Callable[[], str], names: Sequence[str]) -> click.Option:
