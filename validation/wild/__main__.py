@@ -1,10 +1,10 @@
 """Public kernels on the embedded toolchain, each against a reference: right, wrong, refused by name, or crashed.
 
-    python -m validation.wild CHECKOUTS [--only TEXT] [--jobs N] [--timeout SECONDS] [--by generate --keep FOLDER]
+    python -m validation.wild CHECKOUTS [--only TEXT] [--jobs N] [--timeout SECONDS] [--by generate --keep FOLDER | --by check]
 
 CHECKOUTS holds the repositories as OWNER/NAME. Each kernel runs in a process of its own. A package that a file imports
 for its host code only and that is not installed (torch, torch_xla) is replaced by an empty one. `--by generate` builds and profiles all of them
-by `generate-neffs` and `profile-neffs`, and says what their rows find.
+by `generate-neffs` and `profile-neffs`, and says what their rows find. `--by check` judges each by the release on which its authors ran it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one kernel")
     parser.add_argument("--case", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--by", choices=("simulate", "generate"), default="simulate")
+    parser.add_argument("--by", choices=("simulate", "generate", "check"), default="simulate")
     parser.add_argument("--keep", type=Path, help="a folder for what --by generate writes")
     given = parser.parse_args(arguments)
     if given.case is not None:
@@ -52,11 +52,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [at for at, case in enumerate(CASES) if given.only in f"{case.repository}/{case.name}"]
     if given.by == "generate":
         found = _by_generate(chosen, given.checkouts, given.keep, given.jobs)
+    elif given.by == "check":
+        from validation.wild.judged import judge
+
+        found = judge(chosen, given.checkouts, given.jobs)
     else:
         with ThreadPoolExecutor(given.jobs) as pool:
             found = list(pool.map(lambda at: run_apart(at, given.checkouts, given.timeout), chosen))
     _report([CASES[at] for at in chosen], found)
-    return 0 if all(one["verdict"] in ("right", "refused") for one in found) else 1
+    return 0 if all(one["verdict"] in ("right", "refused", "missing") for one in found) else 1
 
 
 def _by_generate(chosen: Sequence[int], checkouts: Path, keep: Path | None, jobs: int) -> list[dict[str, Any]]:

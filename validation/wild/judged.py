@@ -1,0 +1,127 @@
+"""Would the release on which its authors ran a public kernel take it, by the rules of `neff-bench check`?
+
+A kernel of the old dialect ran on a release before those that the rules speak of: its source alone is judged, as `check` does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from neff_bench.rules import findings
+from neff_bench.rules.findings import Finding
+from neff_bench.rules.source import Source
+from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.execution.calls import judged, of_refusal
+from neff_bench.simulator.nki import launch
+from neff_bench.simulator.program import Program
+from neff_bench.system.forked import Died, map_forked
+from validation.wild.cases import CASES
+from validation.wild.cases.case import Case
+
+RELEASES = {
+    "KevGomes1403/": "2.28",  # neuronx-cc 2.23 in its notes
+    "alpharomercoma/": "2.31",  # nki 0.5.0 in its notes
+    "aws-neuron/aws-neuron-sdk": "2.32",
+    "aws-neuron/neuronx-distributed-inference": "2.29",
+    "aws-neuron/nki-samples/src/nki_samples/tutorials/mxfp": "2.28",  # its platform_target= ends there
+    "aws-neuron/nki-samples": "2.32",
+    "aws-neuron/nkipy": "2.30",  # its pull request 64
+    "awslabs/nki-autotune": "2.30",
+    "charleshong3/": "2.28",
+    "thustorage/": "2.28",
+    "trnsci/": "2.29",  # NKI 0.3 in its notes
+    "ucb-bar/autocomp": "2.28",  # NKI 0.2
+    "yahavb/": "2.31",
+}
+"""The release of the SDK on which each repository's kernels of the current dialect ran. A repository that is not listed ran none on a device."""
+CHIPS = {"trnsci/": "trn1"}
+"""Where that is not the chip of the case."""
+TRACED = ("awslabs/nki-autotune",)
+"""Those that name NKI's tracing front end (`nki.compiler.frontend.TracerFrontend`) before it is the default: no parser refuses their Python."""
+
+
+def judge(chosen: Sequence[int], checkouts: Path, jobs: int) -> list[dict[str, str]]:
+    """Return what each case's release makes of it: right stands for a kernel that breaks no known rule."""
+    from neff_bench.doors.judging import warm_up
+
+    warm_up()
+    present = [at for at in chosen if (checkouts / CASES[at].repository / CASES[at].path).is_file()]
+    tasks = [(at, str(checkouts)) for at in present]
+    said: dict[int, dict[str, str]] = {}
+    for (at, _), answer in map_forked(_answer, tasks, jobs=jobs, timeout_s=60.0, memory_bytes=8 * 1024**3):
+        said[at] = {"verdict": "crashed", "what": answer.reason} if isinstance(answer, Died) else json.loads(answer)
+        case = CASES[at]
+        print(f"{said[at]['verdict']:8} {case.repository}/{case.name}  {said[at]['what']}", flush=True)
+    return [said.get(at, {"verdict": "missing", "what": "no checkout"}) for at in chosen]
+
+
+def _answer(task: tuple[int, str]) -> bytes:
+    at, checkouts = task
+    case = CASES[at]
+    file = Path(checkouts, case.repository, case.path)
+    source = Source(f"{case.prelude}\n{file.read_text(errors='replace')}", str(file))
+    release = next(
+        (name for start, name in RELEASES.items() if f"{case.repository}/{case.path}".startswith(start)), None
+    )
+    target = next((name for start, name in CHIPS.items() if case.repository.startswith(start)), case.target)
+    if source.old:
+        return _told("right", "of the old dialect: its release is before those of the rules")
+    if release is None:
+        return _told("missing", "no release is known on which it ran")
+    heard: list[Program | SimulatorError] = []
+    failed = _record(at, Path(checkouts), target, heard.append)
+    found = [*_of_what_ran(source, case, target, heard), *(one for each in heard for one in _of(each, target))]
+    traced = case.repository in TRACED
+    refused = findings.refused_by([one for one in found if not (traced and one.code.startswith("NBLP"))], release)
+    if refused:
+        return _told("refused", f"{release}: {refused.code} {refused.place}: {refused.text}")
+    return _told("right", f"{release}: no known rule broken") if heard else _told("crashed", f"{release}: {failed}")
+
+
+def _of_what_ran(source: Source, case: Case, target: str, heard: Sequence[Program | SimulatorError]) -> list[Finding]:
+    """Return what the functions of the case's file break in which something was recorded."""
+    texts = [text for one in heard for text in (one.sources if isinstance(one, Program) else [one.source or ""])]
+    own = [text.rpartition(":") for text in texts if text.rpartition(":")[0].endswith(Path(case.path).name)]
+    above = case.prelude.count("\n") + 1  # lines that the file itself does not have
+    lines = {int(line) + above for _, _, line in own}
+    ran = [span for span in map(source.span, source.device) if any(line in span for line in lines)]
+    return [one for one in findings.of_source(source, target) if any(one.line in span for span in ran)]
+
+
+def _told(verdict: str, what: str) -> bytes:
+    return json.dumps({"verdict": verdict, "what": what}).encode()
+
+
+class _Enough(Exception):
+    """The kernel is recorded; what its module makes of the result is not asked."""
+
+
+def _record(at: int, checkouts: Path, target: str, hear: object) -> str:
+    """Record the launch of a case, and return why none was."""
+    from validation.wild.__main__ import _run
+
+    def heard(recorded: Program | SimulatorError) -> None:
+        hear(recorded)  # type: ignore[operator]
+        raise _Enough
+
+    launch.recorded_only = heard
+    os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = target
+    warnings.simplefilter("ignore")
+    try:
+        _run(CASES[at], checkouts / CASES[at].repository)
+    except _Enough:
+        return ""
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing was launched"
+
+
+def _of(recorded: Program | SimulatorError, target: str) -> list[Finding]:
+    if isinstance(recorded, Program):
+        return judged(recorded)
+    found = of_refusal(recorded, recorded.source or "", target)
+    return [found] if found else []
