@@ -7,6 +7,7 @@ The simulator writes `data=float32@sbuf:tile+0[512,1][64,512]`: steps and counts
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from typing import Literal, NamedTuple
@@ -41,6 +42,26 @@ class Operand(NamedTuple):
         """None where the dtype is not said."""
         size = ITEM_BYTES.get(self.dtype or "")
         return None if size is None else abs(self.step) * size
+
+
+class Shape(NamedTuple):
+    """The most that an instruction works on. `free`: elements for each partition, of what is not in HBM. `step_bytes`: between neighbours in a partition
+    of SBUF. `is_wide`: all of it lies in SBUF, and some of it is float32."""
+
+    partitions: int
+    free: int
+    step_bytes: int
+    is_wide: bool
+
+
+def shape_of(operands: Sequence[Operand]) -> Shape:
+    """Return the shape of an instruction's operands. What is in PSUM is not wide: it has no fast mode and would stay slow."""
+    return Shape(
+        max((one.partitions or 0 for one in operands), default=0),
+        max((one.free for one in operands if one.memory != "hbm"), default=0),
+        max((one.step_bytes or 0 for one in operands if one.memory == "sbuf" and one.free > 1), default=0),
+        all(one.memory == "sbuf" for one in operands) and any(one.dtype in ("fp32", "float32") for one in operands),
+    )
 
 
 def operands_in(text: str, names: tuple[str, ...] = ("",)) -> tuple[Operand, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
@@ -46,15 +45,14 @@ def _small_dmas(facts: Facts) -> Iterator[Advice]:
         evidence = f"{len(small)} of {len(sizes)} DMAs move {moved / len(small):.0f} bytes each, in packets of {moved / packets:.0f} bytes"
         yield Advice(title, evidence, max(gain, 0.0), "dma_packet_count")
     elif not facts.dmas:
-        packets_of_data = [row for row in facts.timeline.dma if row.transfer_size > SEMAPHORE_BYTES]
-        tiny = [row for row in packets_of_data if row.transfer_size < SMALL_PACKET_BYTES]
+        size, (begin, end) = numbers(facts.timeline.dma, "transfer_size"), spans(facts.timeline.dma)
+        of_data = size > SEMAPHORE_BYTES
+        tiny = of_data & (size < SMALL_PACKET_BYTES)
         work = facts.starts(facts.indices(lambda row: row.opcode not in SETUP))
-        if tiny:
-            moved = sum(row.transfer_size for row in tiny)
-            evidence = f"{len(tiny)} of {len(packets_of_data)} DMA packets move {moved / len(tiny):.0f} bytes each"
-            yield Advice(
-                title, evidence, (covered_ns(spans(tiny), work) - covered_ns(work)) / NS_PER_US, "dma_packet_count"
-            )
+        if tiny.any():
+            evidence = f"{tiny.sum()} of {of_data.sum()} DMA packets move {size[tiny].mean():.0f} bytes each"
+            gain = covered_ns((begin[tiny], end[tiny]), work) - covered_ns(work)
+            yield Advice(title, evidence, gain / NS_PER_US, "dma_packet_count")
 
 
 def _one_queue(facts: Facts) -> Iterator[Advice]:
@@ -170,15 +168,11 @@ def _again(facts: Facts) -> dict[str, int]:
 
 def _packet_storm(facts: Facts) -> Iterator[Advice]:
     """Yield advice on measured profiles only: the simulator's times do not suffer from it."""
-    small = [
-        packet.timestamp
-        for packet in (() if facts.timeline.simulated else facts.timeline.dma)
-        if packet.queue_type in DYNAMIC and SEMAPHORE_BYTES < packet.transfer_size < SMALL_PACKET_BYTES
-    ]
-    if len(small) < STORM_PACKETS:
-        return
-    small.sort()
-    most = max(bisect_left(small, begin + STORM_NS) - at for at, begin in enumerate(small))
+    packets = () if facts.timeline.simulated else facts.timeline.dma
+    kinds, size = coded(packets, ("queue_type",), DYNAMIC.__contains__), numbers(packets, "transfer_size")
+    dynamic = np.array(kinds.values, bool)[kinds.codes]
+    small = np.sort(numbers(packets, "timestamp")[dynamic & (size > SEMAPHORE_BYTES) & (size < SMALL_PACKET_BYTES)])
+    most = (np.searchsorted(small, small + STORM_NS) - np.arange(len(small))).max(initial=0)
     if most >= STORM_PACKETS:
         yield Advice(
             "Join the small dynamic DMAs: where there are many at once, the times of the profile are not reliable either",

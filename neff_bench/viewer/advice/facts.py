@@ -16,7 +16,7 @@ from neff_bench.parsers.formats.ntff import family_of
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.parsers.records import merged
 from neff_bench.viewer.critical_path import PathStep, critical_path
-from neff_bench.viewer.operands import Operand, operands_in
+from neff_bench.viewer.operands import Operand, Shape, operands_in, shape_of
 
 SEMAPHORE_BYTES = 4
 """A packet of this size signals the end of a DMA and moves nothing."""
@@ -51,6 +51,14 @@ class Kind(NamedTuple):
     instruction_type: str
 
 
+class _Shapes(dict[str, Shape]):
+    """The shape of each text that is asked for. Several rules ask, and reading a text takes the longest."""
+
+    def __missing__(self, text: str) -> Shape:
+        self[text] = found = shape_of(operands_in(text))
+        return found
+
+
 class Facts:
     """What the rules ask a timeline for; each answer is worked out once."""
 
@@ -58,6 +66,7 @@ class Facts:
         self._path = path
         self.timeline, self.rows = timeline, timeline.instructions
         self.total_us = total_us(timeline)
+        self._shapes = _Shapes()
 
     @cached_property
     def chip(self) -> Chip | None:
@@ -107,9 +116,9 @@ class Facts:
         """Return the operands of a row."""
         return operands_in(self.text(index))
 
-    def of_operands(self, indices: Sequence[int], ask: Callable[[tuple[Operand, ...]], float]) -> dict[int, float]:
-        """Return what `ask` says of the operands of each row; it is asked once for each text."""
-        return self.of_texts(indices, lambda text: ask(operands_in(text)))
+    def of_shapes(self, indices: Sequence[int], ask: Callable[[Shape], float]) -> dict[int, float]:
+        """Return what `ask` says of the shape of each row's operands; it is asked once for each text."""
+        return self.of_texts(indices, lambda text: ask(self._shapes[text]))
 
     def of_texts(self, indices: Sequence[int], ask: Callable[[str], float]) -> dict[int, float]:
         """Return what `ask` says of the operands of each row, as the profile writes them; it is asked once for each text."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
-from neff_bench.viewer.operands import Operand, operands_in
+from neff_bench.viewer.operands import operands_in
 
 PARTITIONS, COLUMNS_MAX, FREE_MIN = 128, 512, 128
 """Lanes of an engine, the largest moving tensor, and the free size below which the fixed cost of an instruction is more than its work (guide, Opt #5a, #7)."""
@@ -47,7 +47,7 @@ def _moving(text: str) -> int:
 
 def _few_partitions(facts: Facts) -> Iterator[Advice]:
     work = _work(facts, *ELEMENTWISE)
-    used = facts.of_operands(work, lambda every: max((one.partitions or 0 for one in every), default=0))
+    used = facts.of_shapes(work, lambda shape: shape.partitions)
     few = [index for index in work if 0 < used[index] <= PARTITIONS // 2]
     if len(few) < max(FEW, MOST * len(work)):
         return
@@ -69,7 +69,7 @@ def _small_free(facts: Facts) -> Iterator[Advice]:
 
 def _small_free_of(engine: str, facts: Facts, clock_ghz: float, fixed_ns: float) -> Iterator[Advice]:
     work = _work(facts, engine)
-    free = facts.of_operands(work, lambda every: max((one.free for one in every if one.memory != "hbm"), default=0))
+    free = facts.of_shapes(work, lambda shape: shape.free)
     small = [index for index in work if 0 < free[index] < FREE_MIN]
     if len(small) < max(FEW, MANY * len(work)):
         return
@@ -94,7 +94,7 @@ def _work(facts: Facts, *engines: str) -> list[int]:
 
 def _large_steps(facts: Facts) -> Iterator[Advice]:
     work = _work(facts, "Vector")
-    steps = facts.of_operands(work, _largest_step)
+    steps = facts.of_shapes(work, lambda shape: shape.step_bytes)
     slow = [index for index in work if steps[index] > STEP_BYTES_MAX]
     if len(slow) >= FEW:
         spent = facts.time_us(slow)
@@ -106,16 +106,11 @@ def _large_steps(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _largest_step(operands: Sequence[Operand]) -> int:
-    """Return the largest step in bytes between neighbours of a partition of SBUF."""
-    return max((one.step_bytes or 0 for one in operands if one.memory == "sbuf" and one.free > 1), default=0)
-
-
 def _wide_elements(facts: Facts) -> Iterator[Advice]:
     if facts.chip is None or not facts.chip.vector_fast_modes:
         return
     work = [index for index in _work(facts, "Vector") if facts.kind(index).opcode in FAST]
-    is_wide = facts.of_operands(work, _is_wide_in_sbuf)
+    is_wide = facts.of_shapes(work, lambda shape: shape.is_wide)
     wide = [index for index in work if is_wide[index]]
     if len(wide) >= FEW:
         spent = facts.time_us(wide)
@@ -125,15 +120,6 @@ def _wide_elements(facts: Facts) -> Iterator[Advice]:
             spent / 2,
             "vector_active_us",
         )
-
-
-def _is_wide_in_sbuf(operands: Sequence[Operand]) -> bool:
-    """Leave out what is in PSUM: it has no fast mode and would stay slow."""
-    return (
-        bool(operands)
-        and all(one.memory == "sbuf" for one in operands)
-        and any(one.dtype in ("fp32", "float32") for one in operands)
-    )
 
 
 RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (
