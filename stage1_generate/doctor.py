@@ -72,7 +72,10 @@ class DoctorOptions(OutputOptions):
     """What the host is to be fit for."""
 
     toolchain: Literal["auto", "neuron", "sim"] = option(
-        default="auto", type=click.Choice(["auto", "neuron", "sim"]), show_default=True, help="As for generate."
+        default="auto",
+        type=click.Choice(["auto", "neuron", "sim"]),
+        show_default=True,
+        help="Which toolchain to ask about, as for generate.",
     )
     install_help: bool = flag(help="Print how the newest release of the AWS Neuron SDK is installed, and end.")
     nkilib: Path | None = option(type=PATH, help="Checkout of nki-library (else $NKILIB_PATH).")

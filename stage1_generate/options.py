@@ -30,8 +30,10 @@ class Options(CaseOptions, ClusterOptions):
         show_default=True,
         help="AWS Neuron SDK or the embedded one; auto takes the SDK where it is installed.",
     )
-    target: str | None = option(help=f"Chip instead of the file's: {LISTED}.")
-    lnc: int | None = option(type=int, help="Physical cores per logical core instead of the file's: 1 or 2.")
+    target: str | None = option(help=f"Chip, in place of what the file says: {LISTED}.")
+    lnc: int | None = option(
+        type=int, help="Physical cores in a logical core (1 or 2), in place of what the file says."
+    )
     nkilib: Path | None = option(type=PATH, help="Checkout of nki-library (else $NKILIB_PATH).")
     jobs: int | None = option(
         type=click.IntRange(min=1), help="Cases built at the same time.  [default: number of cores]"

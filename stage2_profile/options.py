@@ -145,7 +145,7 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
     )
     search: str | None = option(
         metavar="TEXT",
-        help="Only those that hold TEXT, or match /REGEX/; /./: those of a source line (implies --hot 10).",
+        help="Name only what holds TEXT or matches /REGEX/; /./ stands for all that has a source line. Implies --hot 10.",
     )
 
     detail: bool = False

@@ -60,7 +60,7 @@ class CheckOptions:
     )
     ignore: str = option(default="", help="Rules to leave out, named like those of --select.")
     notes: bool = flag(help="Name what is deprecated, inferred, or done by AWS's own library, too.")
-    strict: bool = flag(help="A warning is an error.")
+    strict: bool = flag(help="Count a warning as an error.")
     with_neuronx_cc: bool = flag(help="Compile the cases of --shapes with AWS's compiler, where it is installed.")
     baseline: Path | None = option(
         type=click.Path(dir_okay=False, path_type=Path),

@@ -34,10 +34,10 @@ class TuneOptions(OutputOptions):
         help="Values of an argument, else of a constant of the file: TILE_N=128,256 or BUFS=1:4 (repeatable).",
     )  # fmt: skip
     trials: int = option(default=200, type=click.IntRange(1), show_default=True, help="Search a larger grid by so many variants.")  # fmt: skip
-    seed: int = option(default=0, show_default=True, help="Of that search.")
+    seed: int = option(default=0, show_default=True, help="Seed of that search.")
     shapes: Path | None = option(type=FILE, help="Take the case of this shapes file that names the kernel.")
-    only: str = option(default="*", metavar="GLOB", help="Of the cases of a shapes file, that with such a name.")
-    reference: str | None = option(metavar="FILE.py:FUNCTION", help="What is right; the outputs of the ten fastest are compared with it.")  # fmt: skip
+    only: str = option(default="*", metavar="GLOB", help="Take the case of the shapes file with such a name.")
+    reference: str | None = option(metavar="FILE.py:FUNCTION", help="Function that computes what is right; the outputs of the ten fastest are compared with it.")  # fmt: skip
     implementation: str = option(default="nki", type=click.Choice(["nki", "xla"]), show_default=True, help="xla: a jax function.")  # fmt: skip
     target: str | None = option(type=click.Choice(list(CHIPS)), help="Chip.  [default: that of the shapes file, else trn2]")  # fmt: skip
     lnc: int | None = option(type=click.IntRange(1, 2), help="Physical cores in the logical core.  [default: 1, as AWS launches]")  # fmt: skip

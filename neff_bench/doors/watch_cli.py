@@ -30,8 +30,10 @@ class WatchOptions:
     what: str = argument(required=True, metavar="KERNEL.py:FUNCTION|SHAPES.yaml|SCRIPT.py")
     inputs: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[INPUT=SHAPE:DTYPE|ARGUMENT=VALUE]...")
     shapes: Path | None = option(type=FILE, help="Watch the cases of this shapes file that name the kernel.")
-    only: str = option(default="*", metavar="GLOB", help="Of the cases of a shapes file, those with such a name.")
-    reference: str | None = option(metavar="FILE.py:FUNCTION", help="What is right; outputs are compared with it.")
+    only: str = option(default="*", metavar="GLOB", help="Watch only the cases of the shapes file with such a name.")
+    reference: str | None = option(
+        metavar="FILE.py:FUNCTION", help="Function that computes what is right; outputs are compared with it."
+    )
     implementation: str = option(
         default="nki", type=click.Choice(["nki", "xla"]), show_default=True, help="xla: a jax function."
     )
@@ -43,7 +45,7 @@ class WatchOptions:
     )
     sdk: str | None = option(metavar="RELEASE", help=OPTION)
     port: int = option(
-        default=0, type=click.IntRange(0, 65535), help="Of the page, on 127.0.0.1.  [default: a free one]"
+        default=0, type=click.IntRange(0, 65535), help="Port of the page, on 127.0.0.1.  [default: a free one]"
     )
     timeout: float = option(default=30.0, type=click.FloatRange(0.1), show_default=True, help="Seconds for one save.")
     form: str = option(

@@ -62,18 +62,20 @@ class LatencyOptions(OutputOptions):
         help="auto: the first of neuron to numpy that this host has. sim: no host; the device and its host are simulated.",
     )
     target: str = option(
-        default="inf2", type=click.Choice(list(CHIPS)), show_default=True, help="Of the simulated device."
+        default="inf2", type=click.Choice(list(CHIPS)), show_default=True, help="Chip of the simulated device."
     )
     lnc: int | None = option(
         type=click.IntRange(1, 2),
-        help="Of the simulated device, else the launch grid of NKI kernels.  [default: 2 or 1]",
+        help="Physical cores of the simulated device, else the launch grid of NKI kernels.  [default: 2 or 1]",
     )
     implementation: str | None = option(
         type=click.Choice(IMPLEMENTATIONS),
         help="Time this NKI kernel; it needs a Neuron device or --backend sim.  [default: what the framework has]",
     )
     nkilib: Path | None = option(type=PATH, help="Checkout of nki-library (else $NKILIB_PATH).")
-    threads: int = option(default=1, type=click.IntRange(1, 4096), show_default=True, help="Of the CPU backends.")
+    threads: int = option(
+        default=1, type=click.IntRange(1, 4096), show_default=True, help="Threads of the CPU backends."
+    )
     warmup: int = option(default=5, type=click.IntRange(0, 100_000), show_default=True)
     iterations: int = option(default=20, type=click.IntRange(1, 1_000_000), show_default=True)
 

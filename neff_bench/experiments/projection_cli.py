@@ -74,7 +74,9 @@ class DeviceOptions(OutputOptions):
     num_runs: int = option(
         default=20, type=click.IntRange(0, 100_000), show_default=True, help="Timed on the host; 0: none."
     )
-    threads: int = option(default=1, type=click.IntRange(1, 4096), show_default=True, help="Of the host's backend.")
+    threads: int = option(
+        default=1, type=click.IntRange(1, 4096), show_default=True, help="CPU threads of the host's backend."
+    )
     out: Path = option(default=Path(DEFAULT_OUT), type=PATH, show_default=True, help="Store of the bundles.")
 
 

@@ -17,5 +17,9 @@ class GateOptions(OutputOptions):
     before: Path = argument(required=True, type=PATH)
     after: Path = argument(required=True, type=click.Path(path_type=Path, exists=True))
     config: Path | None = option(type=PATH, metavar="FILE", help="YAML: times, time_percent, counters.")
-    changed: Path | None = option(type=PATH, metavar="FILE", help="Repeat its lines `not covered: NAME`.")
+    changed: Path | None = option(
+        type=PATH,
+        metavar="FILE",
+        help="What changed-kernels printed; the answer repeats its lines on kernels without a case.",
+    )
     update: bool = flag(help="Take what got better, and what is new, into the baseline BEFORE.")

@@ -169,7 +169,7 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
     models: dict[str, list[str]] = {}
     for row in simulated:
         models.setdefault((row.tool or "neuron-sim").partition("+")[0], []).append(row.model or "no model")
-    tools = [f"{tool} ({', '.join(sorted(set(of_tool)))})" for tool, of_tool in sorted(models.items())]
+    tools = [f"{tool} ({_models(set(of_tool))})" for tool, of_tool in sorted(models.items())]
     inexact = any(NOT_EXACT in _marks(row) for row in simulated)
     counts = f"counts are exact unless {NOT_EXACT}" if inexact else "no device; counts are exact"
     lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
@@ -179,8 +179,17 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
     if marks:
         meaning = {NO_RANGE: "no range", NOT_EXACT: "inexact counts"}
         why = dict.fromkeys(reason_of(row.time_error) for row in simulated if _marks(row))
-        lines.append(f"{', '.join(f'{mark} {meaning[mark]}' for mark in marks)}: {'; '.join(why)}.")
+        said = next(iter(why)) if len(why) == 1 else "for several reasons, see time_error in --format json"
+        lines.append(f"{', '.join(f'{mark} {meaning[mark]}' for mark in marks)}: {said}.")
     return lines
+
+
+def _models(names: set[str]) -> str:
+    """Return the models in few words: those of several chips are one model where they differ in the chip alone."""
+    digests = {name.partition("-")[2] for name in names}
+    return (
+        f"model {digests.pop()}" if len(names) > 1 and len(digests) == 1 and all(digests) else ", ".join(sorted(names))
+    )
 
 
 def _cell(metric: Metric, row: Row) -> str:

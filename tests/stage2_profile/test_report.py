@@ -84,6 +84,17 @@ def test_a_row_without_a_range_or_with_inexact_counts_is_marked_and_the_foot_say
     assert "exact unless *" in lines[-3]
 
 
+def test_several_reasons_and_the_models_of_several_chips_take_one_line_each():
+    said = "-60 to +90 % on hardware, the farthest of 9 rows of 3 repositories: {}; counts are not exact"
+    marked = [
+        row(case=reason, time_error=said.format(reason), model=f"{chip}-7.aa")
+        for chip, reason in (("trn1", "one"), ("trn2", "other"))
+    ]
+    lines = render(marked, "table").splitlines()
+    assert lines[-1] == "~ no range, * inexact counts: for several reasons, see time_error in --format json."
+    assert "(model 7.aa)" in lines[-2]
+
+
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize(
     "error",

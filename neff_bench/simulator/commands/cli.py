@@ -294,7 +294,9 @@ class ExplainOptions(OutputOptions):
     lines: int = option(default=10, type=click.IntRange(1), show_default=True, help="Rows of each table.")
     constants: bool = flag(help="Print the chip's constants with their sources instead.")
     operations: bool = flag(help="Print what every ISA operation costs and what that was compared with instead.")
-    target: str | None = option(type=click.Choice(list(CHIPS)), help="Of --operations without a NEFF.")
+    target: str | None = option(
+        type=click.Choice(list(CHIPS)), help="Chip whose operations --operations prints, where no NEFF is named."
+    )
 
 
 @_command("explain")
@@ -350,7 +352,7 @@ def explain_command(options: ExplainOptions) -> None:
     "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="Calibration file to write."
 )
 @click.option(
-    "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Of the answer."
+    "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Format of the answer."
 )
 def calibrate_command(traces: tuple[Path, ...], neffs: tuple[Path, ...], output: Path, format_: str) -> None:
     """Fit the constants of the timing model to traces of your own: NTFF, whole-profile JSON or Parquet of one chip.

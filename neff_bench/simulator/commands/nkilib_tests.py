@@ -51,7 +51,7 @@ class NkilibTestsOptions:
     path: Path = argument(required=True, type=click.Path(file_okay=False, path_type=Path))
     pytest_args: tuple[str, ...] = argument(default=(), nargs=-1, type=click.UNPROCESSED)
     run_all: bool = flag("--run-all", help="Run the large shapes too, which nki-library skips in simulation.")
-    seed: int = option(default=0, show_default=True, help="Of the shapes that their sweeps draw at random.")
+    seed: int = option(default=0, show_default=True, help="Seed of the shapes that their sweeps draw at random.")
     table: bool = flag("--table", help="Print a table with a line for each file, and why tests did not pass.")
     every: bool = flag("--all", help="With --table: every test of each file.  [default: 20 of each]")
     timeout_s: float = option(

@@ -51,7 +51,7 @@ def not_comparable(program: Program, schedule: Schedule) -> str:
         return OUR_LOWERING
     if program.before_middle_end:
         spills = f"; it spills {program.spilled_bytes:,} bytes, and which ones AWS's compiler spills is not known"
-        changed = f"AWS's compiler changes {program.what_changes or 'this program'} in ways that are not known; counts and HBM bytes are not exact"
+        changed = f"AWS's compiler may change {program.what_changes or 'this program'}; how is not known: counts and HBM bytes are not exact"
         return changed + (spills if program.spilled_bytes else "")
     if not any(kind.queue == COLLECTIVES for core in schedule.cores for kind in core.code.transfers.kinds):
         return ""
