@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from neff_bench.rules import RULES
+from neff_bench.rules.error_codes import ERROR_CODES
 from neff_bench.rules.rule import SOURCES, Rule
 from neff_bench.rules.unjudged import UNJUDGED
 from neff_bench.sdk.release import names
@@ -71,7 +72,13 @@ def page() -> str:
         "",
     ]
     lines += [f"- {code}: {what}. Why: {why}." for code, (what, why) in sorted(UNJUDGED.items())]
+    lines += ["", "## Error codes of AWS's compiler", "", "| code | rule, or why none |", "|---|---|"]
+    lines += [f"| NCC_{code} | {_linked(said)} |" for code, said in sorted(ERROR_CODES.items())]
     return "\n".join(lines) + "\n"
+
+
+def _linked(said: str) -> str:
+    return f"[{said}](#{said.lower()})" if said in RULES else said
 
 
 def _section(rule: Rule) -> list[str]:

@@ -232,6 +232,7 @@ SOURCES = {
     "vision": ("notes on a vision model, SDK 2.29 (file 58648632791)", ""),
     "views": ("public docstrings of experimental views (file 70153174010)", ""),
     "profile": ("a public probe of NKI (file 62051429705)", ""),
+    "loopcoll": ("a public attention kernel over ranks (file 65773449421, SDK 2.32)", ""),
     "triton-viz": ("triton-viz, tests of NKI beta 2 (file 52549002851)", ""),
 }
 """Where a rule is known from: what it is, and its address where that is known."""

@@ -74,3 +74,4 @@ rule("D347", "bitwise operators of tensor_reduce take integers", "tile.view(nl.u
 rule("D348", "imm0 and imm1 of tensor_scalar_cumulative are float32", "a float32 tile", "isa", "D", call("tensor_scalar_cumulative", lambda c: _is_not(c, "imm0", "float32") or _is_not(c, "imm1", "float32")))
 rule("D349", "prob of dropout is float32 where data is an integer", "a float32 tile", "isa", "D", call("dropout", lambda c: _is(c, "data", *_INTEGERS) and _is_not(c, "prob", "float32")))
 rule("D351", "reduce_res of select_reduce is a float", "a float32 tile", "isa", "D", call("select_reduce", lambda c: _is(c, "reduce_res", *_INTEGERS)))
+rule("D344", "packed types are not loaded from HBM", "the same bytes as uint8, uint16 or uint32, and tile.view(...) in SBUF", "megakernel nkilib", "MC", call("dma_copy", lambda c: c["src"].memory == "hbm" and c["src"].dtype.endswith("_x4")), says="NCC_IBIR285")

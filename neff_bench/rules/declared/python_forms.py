@@ -209,7 +209,7 @@ def _is_tile(node: ast.AST, tiles: set[str], given: Source) -> bool:
     if isinstance(node, ast.Call):
         full = given.full(node.func)
         return (full.startswith("nki.language.") and full[13:] in _TILES) or (full.startswith("nki.isa.") and full[8:] in _TILES)
-    if isinstance(node, ast.BinOp):
+    if isinstance(node, ast.BinOp) and not isinstance(node.right, (ast.Tuple, ast.List)):
         return _is_tile(node.left, tiles, given) or _is_tile(node.right, tiles, given)
     if isinstance(node, (ast.Subscript, ast.UnaryOp)):
         return _is_tile(node.value if isinstance(node, ast.Subscript) else node.operand, tiles, given)
@@ -273,7 +273,8 @@ def _operators(given: Source) -> Iterator[ast.AST]:
             if isinstance(node, (ast.BinOp, ast.Compare, ast.AugAssign)) and id(node) not in inner:
                 sides = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value) if isinstance(node, ast.AugAssign) else (node.left, *node.comparators)
                 identity = isinstance(node, ast.Compare) and (isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)) or any(_words(one, type(None)) for one in node.comparators))
-                if not identity and any(_is_tile(side, tiles, given) for side in sides):
+                joined = any(isinstance(side, (ast.Tuple, ast.List)) for side in sides)
+                if not identity and not joined and any(_is_tile(side, tiles, given) for side in sides):
                     inner |= {id(one) for one in given.below(node)}
                     yield node
 
@@ -392,4 +393,5 @@ rule("L906", "a launch has one dimension", "kernel[2]", "migration notes", "D", 
 rule("C915", "nki.collectives.ReplicaGroup is made outside of the kernel", "make it at the top of the file", "collectives nkilib", "MC", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func) == "nki.collectives.ReplicaGroup")))
 rule("C918", "collectives of this release take no priority=", "leave it out", "stubs", "DA", source(lambda given: (node for full, nodes in given.calls.items() if full.startswith("nki.collectives.") for node in nodes if any(word.arg == "priority" for word in node.keywords))), until="2.29", says="unexpected keyword argument")
 rule("C912", "the tensors of a collective in HBM have a name", "nl.ndarray(..., name=...)", "collectives", "M", source(lambda given: _collective_tensors(given, _nameless)), chips="trn2 trn3", says="NCC_IBIR440")
+rule("C919", "no collective inside of a dynamic loop", "a loop of range", "loopcoll", "M", source(lambda given: _within(given, lambda node, loop: isinstance(node, ast.Call) and given.full(node.func).startswith("nki.collectives."))), since="2.32")
 rule("C914", "the tensors of a collective lie in nl.shared_hbm", "buffer=nl.shared_hbm", "collectives isa", "M", source(lambda given: _collective_tensors(given, _in_private_hbm)), chips="trn2 trn3", since="2.29")

@@ -1,0 +1,53 @@
+"""Says which rule stands for each error code that AWS's compiler pages document, or why none does."""
+
+_GRAPH = "of the graph around the kernel"
+_MEMORY = "the memory of the whole graph"
+_HLO = "a custom call of the graph; NKI's own instruction has rules"
+
+ERROR_CODES = {
+    "EARG001": "NBLL903",
+    "EBIR023": "NBLK952",
+    "EBVF030": "NBLK953",
+    "EHCA005": "NBLK954",
+    "EMOD025": _GRAPH,
+    "EOOM001": _MEMORY,
+    "EOOM002": _MEMORY,
+    "ESFH002": _GRAPH,
+    "ESPP004": "NBLD335",
+    "ESPP047": "NBLD335",
+    "EUOC002": _GRAPH,
+    "EVRF001": _GRAPH,
+    "EVRF004": "NBLD335",
+    "EVRF005": "NBLD335",
+    "EVRF006": _GRAPH,
+    "EVRF007": "NBLK953",
+    "EVRF009": _MEMORY,
+    "EVRF010": _GRAPH,
+    "EVRF011": _GRAPH,
+    "EVRF013": "NBLD329",
+    "EVRF015": "NBLK954",
+    "EVRF016": _GRAPH,
+    "EVRF017": _GRAPH,
+    "EVRF018": _GRAPH,
+    "EVRF019": _GRAPH,
+    "EVRF022": _GRAPH,
+    "EVRF031": _GRAPH,
+    "EVRF035": "NBLD304",
+    **dict.fromkeys((f"EVRF{number:03}" for number in (36, 37, 38, 39, 40, 42, 57)), _HLO),
+    "EVRF041": "NBLD331",
+    **dict.fromkeys((f"EVRF{number:03}" for number in (43, 44, 45, 46, 47, 48, 49, 50, 53, 54, 55)), _HLO),
+    "EVRF051": "NBLD338",
+    "EVRF052": "of chips after trn3",
+    "EVRF056": _GRAPH,
+    "EVRF058": "NBLS437",
+    "EVRF059": "a file that the host lacks",
+    "EVRF060": _GRAPH,
+    "EVRF061": _GRAPH,
+    "EVRF062": _GRAPH,
+    "EVRF063": _GRAPH,
+    "EVRF064": _GRAPH,
+    "EVRF065": "NBLN156",
+    "EXSP001": _MEMORY,
+    "EXTP004": "NBLK953",
+}
+"""The rule, or why a kernel's file cannot show it."""
