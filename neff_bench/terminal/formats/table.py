@@ -41,7 +41,7 @@ def render(answer: Answer, page: Page) -> str:
 
 def _grid(grid: Grid, page: Page) -> Iterator[str]:
     if grid.title:
-        yield _styled(plain(grid.title), page, bold=True)
+        yield from (_styled(line, page, bold=True) for line in _folded(plain(grid.title), page.width))
     known = grid.shown(wide=page.wide)
     if grid.lines and known.columns:
         shown, said = _without_common(_with_ranges(known))
