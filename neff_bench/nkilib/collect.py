@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -146,10 +146,25 @@ def _said(name: str, value: Any) -> Any:
         return {"ref": f"{value.__module__}:{value.__qualname__}"}
     if isinstance(value, (list, tuple)):
         return [_said(name, item) for item in value]
-    if is_dataclass(value):
-        made = [_said(name, getattr(value, field.name)) for field in fields(value) if field.init]
-        return {"ref": f"{type(value).__module__}:{type(value).__qualname__}", "args": made}
-    raise ValueError(f"argument {name} is a {type(value).__name__}")
+    given = _made_with(value)
+    if given is None:
+        raise ValueError(f"argument {name} is a {type(value).__name__}")
+    return {
+        "ref": f"{type(value).__module__}:{type(value).__qualname__}",
+        "args": [_said(name, each) for each in given],
+    }
+
+
+def _made_with(value: Any) -> list[Any] | None:
+    """Return the arguments that make an equal object, where its attributes of the same names are; else None."""
+    try:
+        given = [
+            getattr(value, parameter) for parameter in signature(type(value)).parameters if hasattr(value, parameter)
+        ]
+        same = vars(type(value)(*given)) == vars(value)
+    except Exception:  # their constructor may raise anything
+        return None
+    return given if same else None
 
 
 def _name(dtype: np.dtype) -> str:

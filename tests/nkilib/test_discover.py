@@ -13,7 +13,6 @@ FILES = {
     "src/nkilib_src/nkilib/__init__.py": "",
     "src/nkilib_src/nkilib/core/__init__.py": "",
     "src/nkilib_src/nkilib/core/sums.py": """
-import dataclasses
 import enum
 
 import nki
@@ -23,10 +22,9 @@ class Mode(enum.Enum):
     FAST = 1
 
 
-@dataclasses.dataclass
 class Skip:
-    mode: Mode
-    token: bool = False
+    def __init__(self, mode, token=False, cores=2):
+        self.mode, self.token, self.half = mode, token, cores // 2
 
 
 @nki.jit
