@@ -73,7 +73,7 @@ def checked(seen: Sequence[Seen], found: list[Diagnostic], subject: Subject, fol
             try:
                 verdict, findings = one.check()
             except NeffBenchError as error:
-                found.append(of_error(error, folders))
+                found.append(of_error(error, subject, folders))
                 continue
             refused = tuple(known for known in one.row.findings if known.kind == "refused")
             one.row = replace(
@@ -96,12 +96,12 @@ def _definition(kernel: str) -> tuple[str, int]:
     return file, next((at for at, line in enumerate(lines, 1) if re.match(rf"\s*def {re.escape(name)}\b", line)), 0)
 
 
-def of_error(error: NeffBenchError, folders: Sequence[Any]) -> Diagnostic:
-    """Return an error at the line that it names."""
+def of_error(error: NeffBenchError, subject: Subject, folders: Sequence[Any]) -> Diagnostic:
+    """Return an error at the line that it names, else at the file that is watched."""
     place = _PLACE.search(getattr(error, "source", None) or str(error))
     what = str(getattr(error, "what", error))
     if place is None:
-        return Diagnostic("", 0, "error", what)
+        return Diagnostic(subject.file, 0, "error", what)
     return Diagnostic(_file(place["file"], folders), int(place["line"]), "error", what)
 
 

@@ -87,7 +87,7 @@ def look(subject: Subject, tell: Tell) -> None:
     try:
         seen = _seen(subject, tell, found, folders)
     except NeffBenchError as error:
-        tell(Told(broken=str(error), diagnostics=[of_error(error, folders)]))
+        tell(Told(broken=str(error), diagnostics=[of_error(error, subject, folders)]))
         seen = []
     tell(Told(files=sorted(map(str, files_of(subject)))))
     if not seen:
@@ -136,7 +136,7 @@ def _seen(subject: Subject, tell: Tell, found: list[Diagnostic], folders: Sequen
         try:
             seen.append(_of_case(case, Path(subject.shapes or subject.file).parent))
         except NeffBenchError as error:
-            found.append(of_error(error, folders))
+            found.append(of_error(error, subject, folders))
             failed.append(error)
             continue
         tell(Told(rows=_records(seen)))
@@ -193,13 +193,10 @@ def _picture(seen: Sequence[Seen], folders: Sequence[Any], tell: Tell) -> None:
 
     drawn = seen[:PICTURES_MAX]
     cases = [case_of(one.row.case, [one.timed], [texts_of(one.timed, folders)]) for one in drawn]
-    tell(Told(page=document(seen[0].row.kernel or "", cases)))
-    tell(
-        Told(
-            figures={one.name: figures_of(one) for one in cases},
-            programs={one.row.case: encode(one.timed.program) for one in drawn},
-        )
-    )
+    page = document(seen[0].row.kernel or "", cases)
+    figures = {one.name: figures_of(one) for one in cases}
+    programs = {one.row.case: encode(one.timed.program) for one in drawn}
+    tell(Told(page=page, figures=figures, programs=programs))
 
 
 def _records(seen: Sequence[Seen]) -> list[dict[str, Any]]:

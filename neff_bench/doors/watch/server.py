@@ -24,6 +24,8 @@ HERE = Path(__file__).parent
 FILES = {"/": "watch.html", "/watch.js": "watch.js", "/watch.css": "watch.css"}
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 """Whatever the port: it may be forwarded. A page of another name that leads here is refused."""
+DIGITS = 10
+"""The number of a save has fewer."""
 OWN = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:"
 PICTURE = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 ALWAYS = "; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
@@ -49,12 +51,12 @@ def app_of(session: Session, bell: Bell, token: str) -> ASGIApp:
     """Return the pages of a session, below the token."""
 
     async def picture(request: Request) -> Response:
-        number, asked = request.path_params["save"], request.query_params
-        over, constants = asked.get("over", ""), "constants" in asked
+        number, asked = _number(request.path_params["save"]), request.query_params
+        over, constants = _number(asked["over"]) if "over" in asked else None, "constants" in asked
         save = session.saves.get(number)
         page = save.page if save else None
-        if over or constants:
-            drawing = session.drawing(number, int(over) if over.isdecimal() else None, constants)
+        if over is not None or constants:
+            drawing = session.drawing(number, over, constants)
             page = await asyncio.to_thread(session.draw, drawing) if drawing else None
         if page is None:
             return PlainTextResponse("this save is not kept any more", 404)
@@ -65,17 +67,22 @@ def app_of(session: Session, bell: Bell, token: str) -> ASGIApp:
 
     async def pin(request: Request) -> Response:
         text = request.query_params.get("save", "")
-        if (text and not text.isdecimal()) or not session.pin(int(text) if text else None):
+        if not session.pin(_number(text) if text else None):
             return PlainTextResponse("no such save", 404)
         return Response(status_code=204)
 
     routes = [
         *(Route(path, _own(name)) for path, name in FILES.items()),
         Route("/events", events),
-        Route("/picture/{save:int}", picture),
+        Route("/picture/{save}", picture),
         Route("/pin", pin, methods=["POST"]),
     ]
     return _guarded(Starlette(routes=routes), token)
+
+
+def _number(text: str) -> int:
+    """Return the number of a save; -1, which none has, for any other text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < DIGITS else -1
 
 
 def _own(name: str) -> Callable[[Request], Awaitable[Response]]:
@@ -125,7 +132,7 @@ def _refusal(scope: Scope, token: str) -> tuple[int, str] | None:
     host = headers.get("host", "")
     if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
         return 400, "unknown host"
-    if not compare_digest(scope["path"].split("/")[1].encode(), token.encode()):
+    if not compare_digest(scope["path"].removeprefix("/").partition("/")[0].encode(), token.encode()):
         return 403, "wrong token"
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return 403, "not from another site"

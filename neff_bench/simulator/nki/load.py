@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from neff_bench.errors import meant
 from neff_bench.neffs.intake import kernel_name
 from neff_bench.neffs.kernel_file import execute, kernel_module
 from neff_bench.simulator.errors import KernelError, SpecError
@@ -99,7 +100,7 @@ def _load(entry: str, at_end: contextlib.ExitStack) -> Any:
     with _import_errors(path):
         execute(module)
     if not hasattr(module, function):
-        raise SpecError(f"{path} has no function {function!r}")
+        raise SpecError(f"{path} has no function {function!r}{meant(function, vars(module))}")
     return getattr(module, function)
 
 

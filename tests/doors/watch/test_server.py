@@ -62,14 +62,25 @@ def test_its_own_page_may_ask(running):
         ("pin?save=99", "POST", {}, 404),
         ("pin?save=x", "POST", {}, 404),
         ("picture/99", "GET", {}, 404),
+        (f"picture/{'9' * 5000}", "GET", {}, 404),
+        (f"picture/1?over={'9' * 5000}", "GET", {}, 404),
         ("../session.py", "GET", {}, 404),
         ("watch.html/../session.py", "GET", {}, 404),
+        ("", "GET", {"X": "x" * 1_000_000}, 400),
         ("", "DELETE", {}, 405),
         ("", "PUT", {}, 405),
     ],
 )
 def test_a_hostile_request_is_refused(running, path, method, headers, status):
     assert ask(running, path, method, **headers)[0] == status
+
+
+@pytest.mark.parametrize("target", ["*", "evil:443"])
+def test_a_request_for_no_path_is_refused(running, target):
+    parts = urlsplit(running.address)
+    with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
+        connection.sendall(f"OPTIONS {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 403")
 
 
 def test_it_listens_on_this_machine_alone(running):

@@ -87,6 +87,14 @@ def test_a_save_gives_its_number_and_what_changed_and_a_broken_one_its_line(watc
     assert moved["nisa.dma_copy(dst=tile, src=x[row : row + 128, 0:columns])"] == "my_kernels.py:16"
 
 
+def test_an_error_without_a_line_stands_at_the_file_that_is_watched(watch, tmp_path):
+    running = watch("my_kernels.py:scale_rows", *INPUTS, my_kernels=KERNEL)
+    running.next()
+    running.save(KERNEL.replace("def scale_rows", "def scale_row"))
+    [said] = running.next()["diagnostics"]
+    assert said["file"] == str(tmp_path / "my_kernels.py") and said["message"].endswith("did you mean scale_row?")
+
+
 def test_the_newest_save_wins_over_one_that_hangs(watch):
     running = watch("my_kernels.py:scale_rows", *INPUTS, my_kernels=KERNEL)
     running.next()
