@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RECORD = np.dtype(layout.RECORD)
 OUTSIDE = "instruction records outside of the loaded streams"
 """The runtime's loader leaves them; they belong to no execution."""
-CHECKED_BYTES = 1 << 20
+PIECE_BYTES = 1 << 18
 TICKS_MAX = 1 << 62
 
 
@@ -85,15 +85,20 @@ def check_records(container: Container) -> None:
     """
     start = container.window[0] if container.window else 0
     for section in filter(is_decoded, container.sections):
-        for at in range(0, section.records.size_bytes, CHECKED_BYTES):
-            part = np.frombuffer(section.records.read(at, CHECKED_BYTES), RECORD)
+        for at, part in _pieces(section):
             ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
             wrong = (part["word"] < 0x8000_0000) | (ticks > TICKS_MAX) | (ticks < (-TICKS_MAX if start else 0))
             if wrong.any():
-                offset = section.records.offset + at + int(wrong.argmax()) * RECORD.itemsize
+                offset = section.records.offset + (at + int(wrong.argmax())) * RECORD.itemsize
                 raise ParseError(
                     container.path, offset, f"no trace record of kind {section.kind}: bad tag or timestamp"
                 )
+
+
+def _pieces(section: Section) -> Iterator[tuple[int, Any]]:
+    """Yield the records, so many at a time that their memory is used again; each piece with the number of its first one."""
+    for at in range(0, section.records.size_bytes, PIECE_BYTES):
+        yield at // RECORD.itemsize, np.frombuffer(section.records.read(at, PIECE_BYTES), RECORD)
 
 
 def is_decoded(section: Section) -> bool:
@@ -106,9 +111,13 @@ def sections_of(container: Container, kind: int) -> Iterator[tuple[int, Columns]
     start = container.window[0] if container.window else 0
     for section in container.sections:
         if section.kind == kind and is_decoded(section):
-            records = np.frombuffer(section.records.read(), RECORD)
-            ticks = (records["ticks"] - np.uint64(start)).view(np.int64)
-            yield section.core, Columns(records["word"].copy(), records["detail"].copy(), ticks)
+            count = section.records.size_bytes // RECORD.itemsize
+            columns = Columns(np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.int64))
+            for at, part in _pieces(section):
+                here = slice(at, at + len(part))
+                columns.word[here], columns.detail[here] = part["word"], part["detail"]
+                columns.ticks[here] = (part["ticks"] - np.uint64(start)).view(np.int64)
+            yield section.core, columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +152,8 @@ def _slots(container: Container) -> _Slots:
 
 def join(parts: list[Any], dtype: Any) -> Any:
     """Return one array of several, also of none."""
+    if len(parts) == 1:
+        return parts[0].astype(dtype, copy=False)
     return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -170,8 +170,7 @@ def _on_time_axis(
 ) -> Instructions:
     """Return the rows that lie in the execution, in ps since its start."""
     columns = []
-    for core in np.unique(raw.core).tolist():
-        mine = np.flatnonzero(raw.core == core) if len(clocks) > 1 else slice(None)
+    for core, mine in _by_core(raw.core):
         clock, engine = clocks.get(core), raw.engine[mine]
         if clock is None:
             undecoded["instructions on a clock that was not found"] += len(engine)
@@ -191,10 +190,19 @@ def _on_time_axis(
     return Instructions(core, engine, pc, opcode, names, begin_ps, duration_ps, wait_ns)
 
 
+def _by_core(core: NDArray[np.uint8]) -> Iterator[tuple[int, Any]]:
+    """Yield each core of these rows, and what chooses its rows: all where there is no other."""
+    there = np.flatnonzero(np.bincount(core)).tolist()
+    for number in there:
+        yield number, slice(None) if len(there) == 1 else core == number
+
+
 def _updates_on_time_axis(raw: RawSemaphores, clocks: Mapping[int, Clock]) -> Semaphores:
     columns = []
-    for core, clock in clocks.items():
-        mine = raw.core == core
+    for core, mine in _by_core(raw.core):
+        clock = clocks.get(core)
+        if clock is None:
+            continue
         time = clock.semaphore_ps(raw.ticks[mine])
         inside = time >= 0
         if clock.end_ps is not None:
@@ -217,13 +225,11 @@ def _updates_on_time_axis(raw: RawSemaphores, clocks: Mapping[int, Clock]) -> Se
 
 def _packets_on_time_axis(raw: RawDma, clocks: Mapping[int, Clock], undecoded: Counter[str]) -> DmaPackets:
     columns = []
-    for core in np.unique(raw.core).tolist():
-        mine = raw.core == core
-        clock = clocks.get(core)
+    for core, mine in _by_core(raw.core):
+        clock, engine, queue = clocks.get(core), raw.engine[mine], raw.queue[mine]
         if clock is None or clock.dma_offset is None:
-            undecoded["DMA packets on a clock that was not found"] += int(np.count_nonzero(mine))
+            undecoded["DMA packets on a clock that was not found"] += len(engine)
             continue
-        engine, queue = raw.engine[mine], raw.queue[mine]
         begin, end = clock.dma_ps(engine, raw.begin[mine]), clock.dma_ps(engine, raw.end[mine])
         which = (engine.astype(np.int64) << 4) | queue
         straddled = np.bincount(which[(begin < 0) & (end > 0)], minlength=WRITERS * 16) > 0
