@@ -55,7 +55,7 @@ ALLOWED = {
 }
 """The rooms in the order of the house, lowest first: a room imports only from those before it, and uses each permission."""
 ALLOWED_IN_TEMPLATES = {"nkilib", "stage1_generate", "stage2_profile"}
-HEAVY = ["numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"]
+HEAVY = ["importlib.metadata", "numpy", "ml_dtypes", "jax", "rich.progress", "yaml", "google.protobuf"]
 
 
 SIMULATOR = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +30,8 @@ def module_folder(package: str, part: str) -> Path | None:
 
 def version_of(distribution: str) -> str | None:
     """Return the installed version of a distribution, None when it is not installed."""
+    from importlib import metadata  # which reads mails and archives
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

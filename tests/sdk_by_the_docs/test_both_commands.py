@@ -204,7 +204,7 @@ def test_the_trace_of_another_neff_is_no_result(built):
 )
 def test_other_releases(tmp_path, habits):
     host = Host(tmp_path, order="reversed", **habits)
-    done = host.generate("subtract", "accumulate", "append")
+    done = host.generate("subtract", "append")
     assert done.returncode == 0, done.stdout + done.stderr
     assert {row["check"] for row in host.profile().values()} == {"passed"}
 
