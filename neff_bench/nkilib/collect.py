@@ -158,9 +158,8 @@ def _said(name: str, value: Any) -> Any:
 def _made_with(value: Any) -> list[Any] | None:
     """Return the arguments that make an equal object, where its attributes of the same names are; else None."""
     try:
-        given = [
-            getattr(value, parameter) for parameter in signature(type(value)).parameters if hasattr(value, parameter)
-        ]
+        _, *parameters = signature(type(value).__init__).parameters
+        given = [getattr(value, parameter) for parameter in parameters if hasattr(value, parameter)]
         same = vars(type(value)(*given)) == vars(value)
     except Exception:  # their constructor may raise anything
         return None

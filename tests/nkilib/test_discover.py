@@ -22,7 +22,12 @@ class Mode(enum.Enum):
     FAST = 1
 
 
-class Skip:
+class Meta(type):
+    def __call__(cls, *args, **kwargs):
+        return super().__call__(*args, **kwargs)
+
+
+class Skip(metaclass=Meta):
     def __init__(self, mode, token=False, cores=2):
         self.mode, self.token, self.half = mode, token, cores // 2
 
