@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RECORD = np.dtype(layout.RECORD)
 OUTSIDE = "instruction records outside of the loaded streams"
 """The runtime's loader leaves them; they belong to no execution."""
-PIECE_BYTES = 1 << 18
+PIECE_BYTES = 1 << 20
 TICKS_MAX = 1 << 62
 
 
@@ -108,16 +108,29 @@ def is_decoded(section: Section) -> bool:
 
 def sections_of(container: Container, kind: int) -> Iterator[tuple[int, Columns]]:
     """Yield physical core and records of each section of a kind, one at a time."""
+    dtypes = (np.uint32, np.uint32, np.int64)
+    for core, columns in _decoded(container, kind, dtypes, lambda _, records: records):
+        yield core, Columns(*columns)
+
+
+def _decoded(
+    container: Container, kind: int, dtypes: Sequence[Any], decode: Callable[[int, Columns], Sequence[Any]]
+) -> Iterator[tuple[int, list[Any]]]:
+    """Yield physical core and columns of each section of a kind, one at a time. `decode`: the columns of some records of a core; it gets so few at
+    a time that they and all that it makes of them stay in the processor's caches."""
     start = container.window[0] if container.window else 0
     for section in container.sections:
         if section.kind == kind and is_decoded(section):
-            count = section.records.size_bytes // RECORD.itemsize
-            columns = Columns(np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.int64))
-            for at, part in _pieces(section):
-                here = slice(at, at + len(part))
-                columns.word[here], columns.detail[here] = part["word"], part["detail"]
-                columns.ticks[here] = (part["ticks"] - np.uint64(start)).view(np.int64)
-            yield section.core, columns
+            columns = [np.empty(section.records.size_bytes // RECORD.itemsize, dtype) for dtype in dtypes]
+            filled = 0
+            for _, part in _pieces(section):
+                ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
+                made = decode(section.core, Columns(part["word"], part["detail"], ticks))
+                end = filled + len(made[0])
+                for column, values in zip(columns, made, strict=True):
+                    column[filled:end] = values
+                filled = end
+            yield section.core, [column[:filled] for column in columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,18 +174,21 @@ def decode_instructions(container: Container, undecoded: Counter[str]) -> RawIns
     """Return the begins and ends paired, with the instruction that each names."""
     slots = _slots(container)
     columns: list[tuple[Any, ...]] = []
-    for core, records in sections_of(container, INSTRUCTION):
-        word = records.word
-        tag = (word >> 24).astype(np.uint8)
+
+    def decode(core: int, records: Columns) -> tuple[Any, ...]:
+        tag = (records.word >> 24).astype(np.intp)
         writer, kind = (tag >> 2) & (WRITERS - 1), tag & 3
-        pc = ((word & PC_MASK).view(np.int32) - slots.base[core][writer]) & PC_MASK
+        pc = ((records.word & PC_MASK).view(np.int32) - slots.base[core][writer]) & PC_MASK
         decoded = pc < slots.length[core][writer]
         decoded &= kind <= layout.END
         if not decoded.all():
             _count_undecoded(tag[~decoded], undecoded)
             records, pc, writer, kind = records.where(decoded), pc[decoded], writer[decoded], kind[decoded]
-        slot = pc + slots.first[core][writer]
-        row, begins, _, begin_ticks, end_ticks = pair_fifo(slot, records.ticks, kind == layout.END, len(slots.opcode))
+        return pc + slots.first[core][writer], kind == layout.END, records.detail >> 16, records.ticks
+
+    for core, found in _decoded(container, INSTRUCTION, (np.int32, np.bool_, np.uint16, np.int64), decode):
+        slot, is_end, wait, ticks = found
+        row, begins, _, begin_ticks, end_ticks = pair_fifo(slot, ticks, is_end, len(slots.opcode))
         columns.append(
             (
                 np.full(len(row), core, np.uint8),
@@ -182,7 +198,7 @@ def decode_instructions(container: Container, undecoded: Counter[str]) -> RawIns
                 slots.marker[row],
                 begin_ticks,
                 end_ticks,
-                (records.detail[begins] >> 16).astype(np.uint16),
+                wait[begins],
             )
         )
     dtypes = (np.uint8, np.uint8, np.int32, np.uint8, np.uint8, np.int64, np.int64, np.uint16)
@@ -217,7 +233,8 @@ def decode_semaphores(container: Container) -> RawSemaphores:
 def decode_dma(container: Container, undecoded: Counter[str]) -> RawDma:
     """Return the starts paired with their read done."""
     columns, done = [], []
-    for core, records in sections_of(container, DMA):
+
+    def decode(core: int, records: Columns) -> tuple[Any, ...]:
         kind = (records.detail & 15).astype(np.uint8)
         counts = np.bincount(kind, minlength=16)
         for unknown in set(np.flatnonzero(counts).tolist()) - {
@@ -232,13 +249,18 @@ def decode_dma(container: Container, undecoded: Counter[str]) -> RawDma:
         chosen = (kind == layout.DMA_START) | (kind == layout.DMA_READ_DONE)
         (word, detail, ticks), kind = records.where(chosen), kind[chosen]
         queue = (((word >> 24) & (WRITERS - 1)) << 4 | (detail >> 4) & 15).view(np.int32)
-        which, _, ends, begin_ticks, end_ticks = pair_fifo(queue, ticks, kind == layout.DMA_READ_DONE, WRITERS * 16)
+        return queue, kind == layout.DMA_READ_DONE, word & layout.SIZE_MASK, ticks
+
+    for core, (queue, is_end, size, ticks) in _decoded(
+        container, DMA, (np.int32, np.bool_, np.int32, np.int64), decode
+    ):
+        which, _, ends, begin_ticks, end_ticks = pair_fifo(queue, ticks, is_end, WRITERS * 16)
         columns.append(
             (
                 np.full(len(which), core, np.uint8),
                 ((which >> 4) & layout.DMA_ENGINE_MASK).astype(np.uint8),
                 (which & 15).astype(np.uint8),
-                (word[ends] & layout.SIZE_MASK).astype(np.int32),
+                size[ends],
                 begin_ticks,
                 end_ticks,
             )
