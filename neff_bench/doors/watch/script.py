@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 class ScriptFailed(NeffBenchError):
-    """A script ended with an exception."""
+    """A script ended with an exception, or launched nothing. `source`: its file, and the line where one is known."""
+
+    def __init__(self, source: str, what: str) -> None:
+        self.source, self.what = source, what
+        super().__init__(f"{source}: {what}")
 
 
 def launches_of(subject: Subject) -> list[Program]:
@@ -42,11 +46,11 @@ def launches_of(subject: Subject) -> list[Program]:
         raise
     except SystemExit as end:
         if end.code not in (None, 0):
-            raise ScriptFailed(f"{subject.file}: the script ended with {end.code}") from None
+            raise ScriptFailed(subject.file, f"the script ended with {end.code}") from None
     except BaseException as error:
-        raise ScriptFailed(f"{_line(error, subject.file)}: {type(error).__name__}: {error}") from None
+        raise ScriptFailed(_line(error, subject.file), f"{type(error).__name__}: {error}") from None
     if not found:
-        raise ScriptFailed(f"{subject.file}: the script launched no kernel")
+        raise ScriptFailed(subject.file, "the script launched no kernel")
     return list(found.values())
 
 

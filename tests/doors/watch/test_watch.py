@@ -173,7 +173,9 @@ def test_a_script_is_followed_with_the_kernels_that_it_launches(watch, tmp_path)
     running.save(KERNEL.replace("nl.multiply", "nl.add"))
     wrong = running.next()
     assert wrong["broken"].endswith("AssertionError: not what was expected")
-    assert (wrong["diagnostics"][0]["file"], wrong["diagnostics"][0]["line"]) == (str(tmp_path / "script.py"), 7)
+    [said] = wrong["diagnostics"]
+    assert (said["file"], said["line"]) == (str(tmp_path / "script.py"), 7)
+    assert said["message"] == "AssertionError: not what was expected"
 
 
 def test_the_number_is_that_of_estimate(watch, tmp_path):
