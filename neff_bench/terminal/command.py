@@ -143,6 +143,9 @@ def _told(error: BaseException) -> int:
     if isinstance(error, NeffBenchError):
         streams.error(str(error))
         return exit_code(error)
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        click.echo(str(error), err=True)  # the help; click before 8.2 prints it itself
+        return WRONG
     if isinstance(error, click.UsageError):
         streams.error(_usage(error))
         return WRONG

@@ -11,11 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
 
+PACKETS = "DMA packets"
+ROUNDED = 0.001
+"""The part of a simulated time that rounding each instruction to a nanosecond may change."""
 PLACE = re.compile(r"(.+):(\d+)")
 
 
@@ -55,7 +57,7 @@ def read_lines(detail: Path, neff: Path | None, simulated: bool) -> tuple[Line, 
             sums[1] += round(one.duration) if simulated else 0
     for packet in timeline.dma:
         if packet.nki_source_location:
-            sums = made[packet.nki_source_location, "DMA packets"]
+            sums = made[packet.nki_source_location, PACKETS]
             sums[0] += 1
             sums[1] += packet.transfer_size
     lines: dict[tuple[str, int], list[tuple[str, int, int]]] = defaultdict(list)
@@ -89,14 +91,39 @@ def _changed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Change]:
     for kind, low_a, high_a, low_b, high_b in matcher.get_opcodes():
         if kind == "equal":
             continue
-        for was, now in zip_longest(before[low_a:high_a], after[low_b:high_b]):
+        for was, now in _paired(before[low_a:high_a], after[low_b:high_b]):
+            if was and now and _alike(was, now):
+                continue
             yield Change(
-                (was or now).file,
+                before[0].file if before else after[0].file,
                 was.number if was else None,
                 now.number if now else None,
                 _text(was, now),
                 _text(now, was),
             )
+
+
+def _paired(before: Sequence[Line], after: Sequence[Line]) -> Iterator[tuple[Line | None, Line | None]]:
+    """Yield the lines of a changed part, in order: two that make the same kind of instruction together, all others alone."""
+    left = list(after)
+    for was in before:
+        kinds = {what for what, *_ in was.does}
+        at = next((at for at, now in enumerate(left) if kinds & {what for what, *_ in now.does}), None)
+        if at is None:
+            yield was, None
+            continue
+        yield from ((None, now) for now in left[:at])
+        yield was, left[at]
+        del left[: at + 1]
+    yield from ((None, now) for now in left)
+
+
+def _alike(was: Line, now: Line) -> bool:
+    """Return whether two lines make the same instructions, in times that differ by no more than what is rounded."""
+    return len(was.does) == len(now.does) and all(
+        one[:2] == other[:2] and abs(one[2] - other[2]) <= (0 if one[0] == PACKETS else ROUNDED) * one[2]
+        for one, other in zip(was.does, now.does)
+    )
 
 
 def _text(line: Line | None, other: Line | None) -> str:
@@ -108,7 +135,7 @@ def _text(line: Line | None, other: Line | None) -> str:
 
 
 def _made(what: str, count: int, size: int) -> str:
-    if what.startswith("DMA packets"):
+    if what == PACKETS:
         return f"{count} {what} of {size} bytes"
     return f"{count} {what}" + (f" in {size / 1000:.3f} us" if size else "")
 

@@ -65,6 +65,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
     from neff_bench.parsers.formats.opcodes import SETUP
 
     timeline = read_timeline(path, neff)
+    begin = min((row.timestamp for row in timeline.instructions), default=0)
     engines = {name.lower(): name for name in ENGINES}
     events = [
         Event(
@@ -76,7 +77,9 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             start_us=row.timestamp / NS_PER_US,
             # An EVENT_SEMAPHORE does nothing but wait: the active times of a row leave it out, too.
             duration_us=0.0 if row.opcode == WAIT else row.duration / NS_PER_US,
-            wait_us=(row.evt_wait_time + (row.duration if row.opcode == WAIT else 0)) / NS_PER_US,
+            # A wait that began before the execution is no time of the kernel.
+            wait_us=(min(row.evt_wait_time, row.timestamp - begin) + (row.duration if row.opcode == WAIT else 0))
+            / NS_PER_US,
             callers=row.nki_call_stack,
             located=bool(row.nki_source_location or row.hlo_name),
         )

@@ -89,8 +89,8 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
     called = ["A line holds what the functions that it calls did; the innermost line of most of it stands beside it."]
     notes = [
         *called * any(line.innermost != line.where for line in hot.lines),
-        "us: time at work. waits us: time before that, in which the engine had nothing to do. Both are sums over the cores, and for DMA over packets "
-        "that move at the same time, so they can be larger than the total time.",
+        "us: time at work. waits us: time before that, in which the engine had nothing to do. Both are sums over the cores; those of DMA are sums over "
+        "packets, of which many move at the same time. So they can be larger than the total time.",
     ]
     if hot.row.source != "simulated" and not any(SOURCE_LINE.search(line.where) for line in hot.lines):
         notes.append("The NEFF names no source lines; generate-neffs --debug-info compiles them in.")

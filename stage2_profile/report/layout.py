@@ -151,7 +151,10 @@ def _measured(rows: Sequence[Row]) -> list[str]:
     measured = [row for row in rows if row.source == "measured"]
     if not measured:
         return []
-    said = f"Measured with {', '.join(sorted({row.tool or 'a tool that gives no name' for row in measured}))}"
+    tools = sorted({row.tool or "a tool that gives no name" for row in measured})
+    said = (
+        f"Measured {'in a trace of' if all(tool.startswith('NTFF') for tool in tools) else 'with'} {', '.join(tools)}"
+    )
     several = [row for row in measured if (row.executions or 0) > 1]
     if several:
         most, iqr = max(row.executions or 0 for row in several), max(row.total_time_iqr_us or 0.0 for row in several)
@@ -168,13 +171,14 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
         return []
     models: dict[str, list[str]] = {}
     for row in simulated:
-        models.setdefault((row.tool or "neuron-sim").partition("+")[0], []).append(row.model or "no model")
+        tool = row.tool if row.tool and not row.tool.startswith("NTFF") else "neuron-sim"
+        models.setdefault(tool.partition("+")[0], []).append(row.model or "no model")
     tools = [f"{tool} ({_models(set(of_tool))})" for tool, of_tool in sorted(models.items())]
     inexact = any(NOT_EXACT in _marks(row) for row in simulated)
     counts = f"counts are exact unless {NOT_EXACT}" if inexact else "no device; counts are exact"
     lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
     if any(row.total_time_low_us is not None for row in simulated):
-        lines.append("(low-high): on hardware, 8 of 10 kernels take that long (see docs/fidelity.md).")
+        lines.append("(low-high): hardware's time lies in it for 8 of 10 kernels (docs/fidelity.md).")
     marks = dict.fromkeys("".join(map(_marks, simulated)))
     if marks:
         meaning = {NO_RANGE: "no range", NOT_EXACT: "inexact counts"}

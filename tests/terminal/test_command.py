@@ -95,3 +95,10 @@ def test_an_output_whose_suffix_names_no_format_is_a_wrong_call(files):
         done = call(files, [*words, "--output", "o.svg"])
         assert done.returncode == 2 and not (files / "o.svg").exists()
         assert all(suffix in done.stderr for suffix in (".csv", ".json", ".md", ".txt"))
+
+
+def test_a_group_without_arguments_prints_its_help_once():
+    done = subprocess.run([sys.executable, "-m", "neff_bench"], capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert (done.returncode, said.count("Usage:")) in ((2, 1), (0, 1))
+    assert "\n  generate" in said

@@ -154,7 +154,7 @@ def _chains(facts: Facts) -> Iterator[Advice]:
     kinds = Counter(f"{facts.kind(one).opcode} then {facts.kind(other).opcode}" for one, other in first.items())
     spent = facts.time_us(first)
     yield Advice(
-        "Join elementwise instructions on one tile: tensor_scalar takes two operations, activation a scale and a bias",
+        "Join elementwise instructions on one tile: tensor_scalar takes two scalars, scalar_tensor_tensor a scalar and a tensor, activation a scale and a bias",
         f"{len(first)} results are read by one further elementwise instruction only, mostly {kinds.most_common(1)[0][0]}; the first ones take {spent:.1f} us {facts.alone}",
         spent,
         "vector_active_us",

@@ -39,3 +39,19 @@ def test_lines_are_read_without_the_folder_of_the_checkout_and_without_control(t
     (line,) = read_lines(path, None, simulated=True)
     assert line == Line("nkilib_src/nkilib/k.py", 33, (("DMA packets", 1, 4096), ("Tensor MATMUL", 1, 300)))
     assert read_lines(path, None, simulated=False)[0].does[1] == ("Tensor MATMUL", 1, 0)
+
+
+def test_a_line_whose_time_differs_by_a_nanosecond_has_not_changed():
+    before, after = ([Line("k.py", 9, (("Vector TENSOR_TENSOR", 4, ns),))] for ns in (4894, 4893))
+    assert changed_lines(before, after) == []
+
+
+def test_lines_that_do_something_of_another_kind_are_not_one_line():
+    reciprocal, scale = (
+        Line("k.py", 19, (("Vector RECIPROCAL", 2, 0),)),
+        Line("k.py", 15, (("Vector TENSOR_SCALAR", 2, 0),)),
+    )
+    assert [(change.before, change.after) for change in changed_lines([reciprocal], [scale])] == [
+        (19, None),
+        (None, 15),
+    ]
