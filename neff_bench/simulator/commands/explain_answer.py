@@ -66,7 +66,7 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
         _advice_grid(findings.advice),
         _grid(
             "what if the chip were better: each of its constants (explain --constants) by a factor of two",
-            ("constant", "saves us", "total time"),
+            ("constant", "saved us", "total time"),
             list(_advice(findings.sensitivity))[:lines],
         ),
     ]
@@ -87,7 +87,7 @@ def _advice_grid(found: Sequence[Advice]) -> Grid:
 
 
 def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
-    numbers = ("us", "%", "critical path us", "engine time us", "gain us", "saves us")
+    numbers = ("us", "%", "critical path us", "engine time us", "gain us", "saved us")
     wraps = ("source", "do", "why", "total time")
     return Grid([Column(head, head in numbers, head in wraps) for head in heads], list(rows), title=title)
 
