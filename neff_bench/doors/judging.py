@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 NO_LAUNCH = "nothing launches its kernels; give their shapes with --shapes"
 TIMEOUT_S = 30.0
+OF_THE_CHIP = "DSMEXK"
+"""The families of rules that hold for both dialects."""
 _MEMORY_BYTES = 8 * 1024**3
 
 
@@ -102,15 +104,16 @@ def judge(task: Task) -> Judged:
     """Judge a file in this process, which has its modules and its working directory afterwards."""
     source, broken = _of_file(task)
     found = _Found(task)
-    if source.old:
-        found.untold = "of the old dialect, the source alone is judged"
-    elif task.cases:
+    found.old = source.old
+    if task.cases:
         for case in task.cases:
             found.of(lambda case=case: _case(case, task))  # type: ignore[misc]
     elif _launches(source):
         _run(task.path, task.target, found)
     else:
         found.untold = NO_LAUNCH
+    if source.old:
+        found.untold = "of the old dialect: what it records is not judged, only what the chip refuses"
     every = sorted({*broken, *found.findings})
     return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
 
@@ -121,6 +124,7 @@ class _Found:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.findings: set[Finding] = set()
+        self.old = False
         self.recorded = self.instructions = 0
         self.untold = ""
 
@@ -141,14 +145,17 @@ class _Found:
 
         if isinstance(recorded, Exception):
             found = of_refusal(recorded, self._place(recorded.source or ""), self.task.target)
-            if found is None:
+            if found is None or (self.old and found.code[3] not in OF_THE_CHIP):
                 self.untold = self.untold or f"the simulator refuses it: {recorded}"
             else:
                 self.findings.add(found)
         else:
             self.recorded += 1
             self.instructions = max(self.instructions, sum(map(len, recorded.cores)))
-            self.findings |= {msgspec.structs.replace(one, place=self._place(one.place)) for one in judged(recorded)}
+            if not self.old:
+                self.findings |= {
+                    msgspec.structs.replace(one, place=self._place(one.place)) for one in judged(recorded)
+                }
 
     def _place(self, place: str) -> str:
         """Return the place with the file as the user named it; one of another file as it was recorded."""

@@ -1,6 +1,6 @@
 """Would the release on which its authors ran a public kernel take it, by the rules of `neff-bench check`?
 
-A kernel of the old dialect ran on a release before those that the rules speak of: its source alone is judged, as `check` does.
+A kernel of the old dialect ran on a release before those that the rules speak of: it is refused for what the chip refuses, as `check` does.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from neff_bench.doors.judging import OF_THE_CHIP
 from neff_bench.rules import findings
 from neff_bench.rules.findings import Finding
 from neff_bench.rules.source import Source
@@ -68,12 +69,15 @@ def _answer(task: tuple[int, str]) -> bytes:
         (name for start, name in RELEASES.items() if f"{case.repository}/{case.path}".startswith(start)), None
     )
     target = next((name for start, name in CHIPS.items() if case.repository.startswith(start)), case.target)
-    if source.old:
-        return _told("right", "of the old dialect: its release is before those of the rules")
-    if release is None:
+    if release is None and not source.old:
         return _told("missing", "no release is known on which it ran")
     heard: list[Program | SimulatorError] = []
     failed = _record(at, Path(checkouts), target, heard.append)
+    if source.old or release is None:
+        of_chip = [one for each in heard if not isinstance(each, Program) for one in _of(each, target)]
+        hard = [one for one in of_chip if one.code[3] in OF_THE_CHIP]
+        told = "of the old dialect: no refusal of the chip" if heard else f"of the old dialect, not recorded: {failed}"
+        return _told("refused", f"{hard[0].code} {hard[0].place}: {hard[0].text}") if hard else _told("right", told)
     found = [*_of_what_ran(source, case, target, heard), *(one for each in heard for one in _of(each, target))]
     traced = case.repository in TRACED
     refused = findings.refused_by([one for one in found if not (traced and one.code.startswith("NBLP"))], release)

@@ -177,7 +177,7 @@ def _closures(given: Source) -> Iterator[ast.AST]:
     """Yield names of an enclosing function that a kernel reads."""
     for outer in given.of(ast.FunctionDef):
         if isinstance(outer, ast.FunctionDef) and not given.kernels_of(outer):
-            cells = {one.arg for one in outer.args.args} | {one.id for node in outer.body if isinstance(node, ast.Assign) for one in node.targets if isinstance(one, ast.Name)}
+            cells = {one.arg for one in outer.args.args} | {one.id for node in outer.body if isinstance(node, ast.Assign) for one in given.held(node, ast.Name) if isinstance(one.ctx, ast.Store)}
             for kernel in outer.body:
                 if isinstance(kernel, ast.FunctionDef) and given.kernels_of(kernel):
                     own = {one.arg for one in kernel.args.args} | {node.id for node in given.below(kernel) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
