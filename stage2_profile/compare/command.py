@@ -10,7 +10,7 @@ from neff_bench.stage2_profile.compare.asked import LETTERS, CompareOptions
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.comparison import pair_cases, pair_implementations, pair_two
 from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
-from neff_bench.stage2_profile.compare.report import answer
+from neff_bench.stage2_profile.compare.report import answer, table
 from neff_bench.stage2_profile.compare.verdict import Config, Pairing, first_failure, judge, summary
 from neff_bench.terminal.output import PAGE, write_answer, write_bytes
 from neff_bench.terminal.streams import error, notice
@@ -41,14 +41,14 @@ def compare_rows(options: CompareOptions) -> int:
     else:
         old = load(options.baseline or first)
         pairings, notes = [(old.name, rows.name, _paired(old, rows, options.mixed))], about(old)
-    answers, broken, judged = [], [], []
+    grids, broken, judged = [], [], []
     for letter, (a, b, pairing) in zip(LETTERS, pairings):
         check_common(pairing, a, b)
         breaks = broken_rules(pairing, asked) if asked else []
         # Two implementations are no change, and rules of --fail-if decide alone: then nothing else is judged.
         verdicts = [] if options.between or asked else judge(pairing, Config())
         said = [*([summary(verdicts)] if verdicts else ()), *notes, *(f"FAILED: {line}" for line in breaks)]
-        answers.append(answer(pairing, a, b, options, said, letter))
+        grids.append(table(pairing, a, b, options, said, letter))
         broken += breaks
         judged += verdicts
     if format_ == PAGE and options.output is not None:
@@ -56,9 +56,9 @@ def compare_rows(options: CompareOptions) -> int:
 
         before = first if second or options.between else None
         after = (second, *options.more) if second else (first,)
-        write_bytes(comparison_page(answers, [pairing for *_, pairing in pairings], before, after), options.output)
+        write_bytes(comparison_page(grids, [pairing for *_, pairing in pairings], before, after), options.output)
     else:
-        write_answer(answers[0], format_, options.output)
+        write_answer(answer(pairings[0][-1], grids[0]), format_, options.output)
     # A baseline is saved only where nothing got worse.
     if broken:
         error(f"{len(broken)} broken, the first: {broken[0]}")

@@ -25,7 +25,7 @@ COMPARED = {
 MUST_AGREE = ("target", "lnc", "source", "clock")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Difference:
     """One metric of one pair. `ratio`: b / a, and the interval in which it lies, None where that is not known. `verdict`: of b
     against a (see verdict.py), None for a figure of the case itself, of which neither direction is better."""

@@ -18,7 +18,7 @@ from neff_bench.stage2_profile.directory import find_entries, profile_files, pro
 from neff_bench.stage2_profile.options import Options
 from neff_bench.stage2_profile.report.files import TIMELINES_MAX, ProfileFiles
 from neff_bench.stage2_profile.report.page import roots_of, timeline_or_problem
-from neff_bench.terminal.answer import Answer, Column, Grid
+from neff_bench.terminal.answer import Column, Grid
 from neff_bench.viewer.page.cases import notes_of, texts_of
 from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side
@@ -30,9 +30,9 @@ NO_TIMELINE = ProfileFiles(problem="rows and baselines hold no timeline; compare
 
 
 def comparison_page(
-    answers: Sequence[Answer], pairings: Sequence[Pairing], a: Path | None, others: Sequence[Path]
+    grids: Sequence[Grid], pairings: Sequence[Pairing], a: Path | None, others: Sequence[Path]
 ) -> bytes:
-    """Return the page of `answers`, each of another side against the same A. `a`, `others`: where the profiles of the sides lie; None for a baseline."""
+    """Return the page of `grids`, each of another side against the same A. `a`, `others`: where the profiles of the sides lie; None for a baseline."""
     groups: dict[int, _Group] = {}
     numbers: dict[str, int] = {}
     for side, pairing in enumerate(pairings, 1):
@@ -40,16 +40,12 @@ def comparison_page(
             group = groups.setdefault(id(pair.a), _Group(pair, len(groups)))
             group.sides[side] = pair.b
             numbers[pair.label] = group.number
-    found = answers[0].grids[0]
+    found = grids[0]
     columns, lines = found.columns, _labelled(found)
-    if len(answers) > 1:
+    if len(grids) > 1:
         columns = [Column(head) for head in ("case", "side", "metric", "A", "of the side", "ratio", "is")]
-        lines = [
-            [line[0], letter, *line[1:]]
-            for letter, answer in zip(LETTERS, answers)
-            for line in _labelled(answer.grids[0])
-        ]
-    notes = dict.fromkeys(note for answer in answers for note in answer.grids[0].notes)
+        lines = [[line[0], letter, *line[1:]] for letter, grid in zip(LETTERS, grids) for line in _labelled(grid)]
+    notes = dict.fromkeys(note for grid in grids for note in grid.notes)
     grid = replace(found, columns=columns, lines=lines, notes=list(notes))
     if len(pairings) > 1:
         for group in groups.values():
@@ -75,6 +71,7 @@ class _Files:
         names = {str(record["case"]) for record in records}
         found = find_entries(path) if path is not None and path.is_dir() else []
         self._entries = {entry.name: entry for entry in found if entry.name in names}
+        del found  # the entries of all cases
         bundles = [name for name, entry in self._entries.items() if isinstance(entry, Bundle)]
         if path is not None and bundles:
             _make_whole_profiles(path, bundles)

@@ -20,17 +20,22 @@ FIELDS = ("case", "metric", "a", "b", "ratio", "ratio_low", "ratio_high", "verdi
 MAX_NAMED = 10
 
 
-def answer(
+def answer(pairing: Pairing, grid: Grid) -> Answer:
+    """Return all metrics for programs, and the table for people."""
+    return Answer([_record(each) for pair in pairing.pairs for each in differences(pair)], FIELDS, [grid])
+
+
+def table(
     pairing: Pairing,
     a: str,
     b: str,
     options: CompareOptions,
     notes: Sequence[str],
     letter: str = "B",
-) -> Answer:
-    """Return all metrics for programs; for people what differs of the totals and counters, or of what the options name.
+) -> Grid:
+    """Return what differs of the totals and counters, or of what the options name.
 
-    Of what is the same they get a count, unless the options ask for it. `letter`: what the other side is called.
+    What is the same is a count, unless the options ask for it. `letter`: what the other side is called.
     """
     list_all = options.list_all
     found = [difference for pair in pairing.pairs for difference in differences(pair)]
@@ -50,12 +55,11 @@ def answer(
             lines.append(_line(difference, "" if difference.label == last else difference.label, letter))
             last = difference.label
     counted = [f"{len(same)} of {len(asked)} values are the same; --all lists them."] if same else []
-    grid = Grid(
+    return Grid(
         columns,
         lines,
         [f"A: {a}. {letter}: {b}.", *counted, *summary(pairing, found, letter), *notes],
     )
-    return Answer([_record(difference) for difference in found], FIELDS, [grid])
 
 
 def metrics_answer(metrics: Iterable[Metric]) -> Answer:
