@@ -16,4 +16,4 @@ rule("P241", "a kernel sees the names of its module alone", "define it at the to
 rule("N157", "tiles have no such attribute", "a method of the API reference", "stubs", "DA", refusal("^a tensor of nki has no attribute"), says="has no attribute")
 rule("K955", "an assertion of the kernel fails", "what the message asks for", "guide nkilib", "D", refusal("^AssertionError: "))
 rule("K956", "the kernel's own Python fails", "what the message asks for", "guide", "D", refusal("^(KeyError|IndexError|ZeroDivisionError|UnboundLocalError|TypeError|ValueError): "))
-rule("S459", "tiles that are combined have one shape, or one that repeats", "nl.broadcast_to, or slices of equal size", "errors", "D", refusal("cannot be broadcast to"))
+rule("S459", "tiles that are combined have one shape, or one that repeats", "slices of equal size", "errors", "D", refusal("cannot be broadcast to"))
