@@ -130,7 +130,10 @@ def _run(
             signal.signal(number, signal.SIG_DFL)
         limit = _virtual_bytes() + memory_bytes
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        me = os.getpid()
         data = function(item)
+        if os.getpid() != me:  # the call forked: its child has no answer of its own
+            os._exit(0)
         while data:
             data = data[os.write(answer, data) :]
         os._exit(0)

@@ -106,3 +106,16 @@ def test_a_process_with_threads_is_refused():
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_call_that_forks_gives_one_answer():
+    program = """
+import os, time
+from neff_bench.system.forked import map_forked
+def call(item):
+    time.sleep(0.3 if os.fork() else 0)
+    return b"answer"
+print(list(map_forked(call, ["x"], jobs=1, timeout_s=20, memory_bytes=1 << 28)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[('x', b'answer')]\n", done.stdout + done.stderr
