@@ -16,7 +16,13 @@ from neff_bench.terminal.command import command
     "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=Path(),
     help="Kernels and files lie below this directory; nothing else may be named.  [default: the current directory]",
 )  # fmt: skip
-@click.option("--timeout", type=click.FloatRange(0.1), default=30.0, show_default=True, help="Seconds for one call.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1),
+    default=25.0,
+    show_default=True,
+    help="Seconds for one call; ending it takes up to three more.",
+)
 @click.option(
     "--memory",
     type=click.IntRange(512),

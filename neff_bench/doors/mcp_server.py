@@ -181,9 +181,20 @@ def _flat(tool: Callable[[Any], Any], model: type[Asked]) -> Callable[..., Any]:
     return flat
 
 
+class Server(MCPServer):  # type: ignore[misc]  # mypy does not read the package (pyproject.toml)
+    """A server whose errors are one line each: those of the arguments' types come with several."""
+
+    async def call_tool(self, *args: Any, **kwargs: Any) -> Any:
+        """Answer a call of a tool. Raises `ToolError`."""
+        try:
+            return await super().call_tool(*args, **kwargs)
+        except ToolError as error:
+            raise ToolError(" ".join(str(error).split())) from error
+
+
 def server_of(limits: Limits) -> MCPServer:
     """Return a server that is not running yet."""
-    server, tools = MCPServer("neff-bench", instructions=INSTRUCTIONS, version=__version__), Tools(limits)
+    server, tools = Server("neff-bench", instructions=INSTRUCTIONS, version=__version__), Tools(limits)
     for tool in (
         _flat(tools.estimate, Judged),
         _flat(tools.profile, Checked),

@@ -195,11 +195,9 @@ def test_every_hostile_call_is_an_error_and_leaves_no_file(refused):
 
 
 def test_what_the_server_refuses_it_refuses_in_one_line(refused):
-    """What the schema of a tool refuses, the mcp package says in its own way."""
     texts = [answer.content[0].text for answer in refused[0]]
-    ours = [text for text in texts if "validation error" not in text]
-    assert len(ours) > 60
-    assert [text for text in ours if "\n" in text] == []
+    assert any("validation error" in text for text in texts)
+    assert [text for text in texts if "\n" in text] == []
 
 
 def test_a_kernel_that_hangs_or_fills_the_memory_costs_its_own_call(refused):
