@@ -14,6 +14,7 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
+from neff_bench.chips import PAIRED
 from neff_bench.errors import NeffBenchError
 from neff_bench.installation import pip_install
 from neff_bench.nkilib.library import Kernel, Library
@@ -27,7 +28,7 @@ SHAPES = "shapes.yaml"
 _USAGE_ERROR = 4
 """pytest's exit code where a conftest.py cannot be imported."""
 _NO_TESTS = 5
-"""pytest's exit code where no test is left: those of MX kernels are for trn3 alone, and trn2 is what nki-library takes by default."""
+"""pytest's exit code where no test is left: those of MX kernels are for the newer chip alone. All of nki-library is for chips with LNC 2."""
 _HEAD = '''"""Tensors of nki-library's tests, for the `values` of shapes.yaml."""
 
 from pathlib import Path
@@ -88,7 +89,7 @@ def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeo
     """Return what the tests did instead of launching a kernel."""
     words = ("-p", "neff_bench.nkilib.collect", "-q", str(file.relative_to(checkout)))
     told = environment(checkout, run_all=True, seed=0) | {"RECORD_TO": str(folder), "RECORD_KERNELS": " ".join(entries)}
-    for target in ("trn2", "trn3"):
+    for target in PAIRED.split(", "):
         try:
             done = subprocess.run(
                 pytest_command((*words, "--platform-target", target), str(folder / "output")),
