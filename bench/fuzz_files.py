@@ -464,7 +464,7 @@ def attempt(read: Reader, path: Path, label: str, tally: Tally) -> None:
 
 
 def tree(directory: Path, known: dict[str, Kind], changed: dict[str, bytes]) -> int:
-    """Return a directory from elsewhere with one file of each kind, some of them changed; returns how many."""
+    """Write a directory from elsewhere with one file of each kind, some of them changed. Return how many."""
     shutil.rmtree(directory, ignore_errors=True)
     (directory / "below").mkdir(parents=True)
     for number, name in enumerate(("neff", "ntff", "json", "hlo")):
@@ -549,7 +549,7 @@ def _directory(
     label: str,
     tally: Tally,
 ) -> int:
-    """Return a tree from elsewhere or a store, with files changed; returns how many."""
+    """Write a tree from elsewhere or a store, with files changed. Return how many."""
     if chance.random() < 0.8:
         names = chance.sample(["neff", "ntff", "json", "hlo"], chance.randint(1, 4))
         changed = {name: mutated(chance.choice(known[name].sound), others, chance) for name in names}

@@ -85,7 +85,7 @@ REFACTORED = [
 
 
 def commented(checkout: Path) -> list[Commit]:
-    """Return a comment above the first import of a kernel's file, which moves every line of it."""
+    """Return commits that write a comment above the first import of a kernel's file, which moves every line of it."""
     found = []
     for name in COMMENTED:
         text = (checkout / PACKAGE / f"{name}.py").read_text()

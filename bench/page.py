@@ -48,7 +48,7 @@ MOVES = {
 
 
 def write_profile(path: Path, events: int = EVENTS) -> int:
-    """Return a whole-profile JSON of random events; returns how many."""
+    """Write a whole-profile JSON of random events. Return how many."""
     instructions, packets, updates = events * 55 // 100, events * 40 // 100, events * 5 // 100
     chance = random.Random(1)
     engines = list(OPCODES)

@@ -51,7 +51,7 @@ def inputs(spec: Callable[..., Any]) -> list[Any]:
 
 
 def objects(instructions: int) -> list[Any]:
-    """Return what the least recorder in Python does: an object for each instruction and for each of its three operands."""
+    """Make what a recorder in Python has to make at least: an object for each instruction and for each of its three operands."""
     from neff_bench.simulator.program import Access, Instruction
 
     pattern = ((512, 128), (1, 512))

@@ -174,7 +174,7 @@ def _short(reason: str) -> str:
 
 
 def fault_plan(state: Path) -> dict[str, object]:
-    """Return a third of all captures fail, each fault in its turn, and some of the views."""
+    """Return a plan by which a third of all captures fail, each fault in its turn, and some of the views."""
     rules: list[dict[str, object]] = []
     step = 3 * len(FAULTS)
     for number, name in enumerate(FAULTS):

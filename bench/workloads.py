@@ -117,7 +117,7 @@ def import_neff_bench(_: Path) -> float:
 
 
 def recording(instructions: int) -> Callable[[Path], float]:
-    """Return a blocked matmul of so many instructions: the kernel, what the compiler does to it, and the checks of memory."""
+    """Return the workload that records a blocked matmul of so many instructions: the kernel, what the compiler does to it, and the checks of memory."""
 
     def work(_: Path) -> float:
         nki = "simulator.nki"
@@ -131,7 +131,7 @@ def recording(instructions: int) -> Callable[[Path], float]:
 
 
 def estimate(_: Path) -> float:
-    """Return the row of a product of 1024^3, ten times in one process."""
+    """Estimate a product of 1024^3, ten times in one process. Return the CPU seconds."""
     import neff_bench
 
     kernel, inputs = (
@@ -155,7 +155,7 @@ def tune(times: int) -> Callable[[Path], float]:
 
 
 def summary(_: Path) -> float:
-    """Return the timeline and the summary of a program of 100,000 machine instructions."""
+    """Make the timeline and the summary of a program of 100,000 machine instructions. Return the CPU seconds."""
     timing = "simulator.timing"
     tiled = scheduler.tiled(room("simulator.program"), 2270)
     timed = room(f"{timing}.schedule").schedule(tiled)
@@ -164,20 +164,20 @@ def summary(_: Path) -> float:
 
 
 def read_ntff(files: Path) -> float:
-    """Return a trace of 2.75 million records."""
+    """Read a trace of 2.75 million records. Return the CPU seconds."""
     room("parsers.timeline")
     reader = room("parsers.ntff").read_ntff
     return _cpu_s(lambda: reader(files / "trace.ntff"))
 
 
 def read_profile(files: Path) -> float:
-    """Return a whole-profile JSON of 20 MB."""
+    """Read a whole-profile JSON of 20 MB. Return the CPU seconds."""
     reader = room("parsers.profile_json").read_profile
     return _cpu_s(lambda: reader(files / "profile.json"))
 
 
 def page_of_profile(files: Path) -> float:
-    """Return the page of a profile of 100,000 events."""
+    """Make the page of a profile of 100,000 events. Return the CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
         return _of_commands([*command("cli"), "view", str(files / "events.json"), "--output", f"{folder}/page.html"])
 
@@ -236,7 +236,7 @@ def output_check(_: Path) -> float:
 
 
 def profile_json(_: Path) -> float:
-    """Return the whole-profile JSON of a program with 10,000 machine instructions."""
+    """Write the whole-profile JSON of a program with 10,000 machine instructions. Return the CPU seconds."""
     import orjson
 
     from neff_bench.simulator.files.profile import full_profile

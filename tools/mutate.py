@@ -167,7 +167,7 @@ class Tests:
         self.by_line: dict[str, dict[int, list[str]]] = {}
 
     def of(self, mutant: Mutant) -> list[str]:
-        """Return the quickest first, within the budget. What runs at import, before any test, is for all tests of the file's lines."""
+        """Return the tests of a mutant, the quickest first, within the budget. What runs at import, before any test, is for all tests of the file's lines."""
         if mutant.path not in self.by_line:
             self.by_line[mutant.path] = self.data.contexts_by_lineno(mutant.path)
         lines = self.by_line[mutant.path]

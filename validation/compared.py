@@ -144,7 +144,7 @@ def _instruction(row: dict[str, Any], chip: Chip) -> Iterator[tuple[Row, str, fl
 
 
 def _products(operation: Operation, transposes: bool, chip: Chip) -> tuple[Row, ...]:
-    """Return a PE transpose is recorded as `nc_transpose` or as a product that transposes: the machine instruction is one."""
+    """Return the rows of the cost table for a product. A PE transpose is recorded as `nc_transpose` or as a product that transposes: the machine instruction is one."""
     dtypes = tuple(operand.dtype for operand in operation.operands)
     if not transposes:
         return (product_row("nc_matmul", chip, dtypes, ""),)

@@ -53,7 +53,7 @@ def _offline(case: Make, dtype: str) -> Case:
 
 
 def _on_device(case: Make, dtype: str) -> Case:
-    """Return the moving tensor is of powers of two, which float8 holds as they are."""
+    """Return the case whose moving tensor is of powers of two, which float8 holds as they are."""
 
     def arguments(random: np.random.Generator) -> dict[str, Any]:
         data, scales = _quantized(random, dtype, 128)
