@@ -46,7 +46,7 @@ class Operand(NamedTuple):
 
 class Shape(NamedTuple):
     """The most that an instruction works on. `free`: elements for each partition, of what is not in HBM. `step_bytes`: between neighbours in a partition
-    of SBUF. `is_wide`: all of it lies in SBUF, and some of it is float32."""
+    of SBUF. `is_wide`: all of it lies in SBUF, and some of more than one element is float32."""
 
     partitions: int
     free: int
@@ -60,7 +60,8 @@ def shape_of(operands: Sequence[Operand]) -> Shape:
         max((one.partitions or 0 for one in operands), default=0),
         max((one.free for one in operands if one.memory != "hbm"), default=0),
         max((one.step_bytes or 0 for one in operands if one.memory == "sbuf" and one.free > 1), default=0),
-        all(one.memory == "sbuf" for one in operands) and any(one.dtype in ("fp32", "float32") for one in operands),
+        all(one.memory == "sbuf" for one in operands)
+        and any(one.dtype in ("fp32", "float32") and one.free > 1 for one in operands),
     )
 
 

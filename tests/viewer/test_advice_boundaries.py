@@ -85,13 +85,6 @@ def test_a_dma_of_64_kib_is_not_small(count, row_bytes, said_so):
         assert found.gain_us == pytest.approx(3 * count - one_dma_ns / 1000)
 
 
-def test_descriptors_that_software_writes_cost_half_of_their_issue():
-    found = advice("Let the hardware write", issues("GpSimd", 3))
-    assert found.gain_us == pytest.approx(0.3) and "3 of 3 DMAs" in found.evidence
-    assert not advice("Let the hardware write", issues("GpSimd", 3), instance_type="inf2.xlarge")
-    assert not advice("Let the hardware write", issues("Sync", 3))
-
-
 @pytest.mark.parametrize(("reload", "said_so"), [(1000, False), (1001, True)])
 def test_spills_count_from_a_quarter_of_what_is_read(reload, said_so):
     found = advice("Keep what is used again", spill_save_bytes=500, spill_reload_bytes=reload, hbm_read_bytes=4000)
@@ -215,15 +208,6 @@ def test_what_gains_less_than_two_percent_is_not_said(total_us, said_so):
     assert (advice("Move work from GpSimd", work, total_time=total_us * 1e-6) is not None) == said_so
 
 
-def test_a_dma_of_gpsimd_that_the_path_waits_for_gains_what_hardware_starts_earlier():
-    load = LinkedInstructionRow(0, 50, 0, "GpSimd", "sg00", "DMA_DIRECT2D", id=0)
-    last = LinkedInstructionRow(3000, 50, 0, "Tensor", "sg00", "MATMUL", id=1, predecessors=[Predecessor(0)])
-    chip = CHIPS["trn2"]
-    earlier_ns = chip.software_dma_prepare_ns + chip.software_dma_start_ns - chip.dma_start_ns
-    found = advice("Let the hardware write", [load, last], [LinkedDmaRow(2000, 900, 65536, trigger=0)])
-    assert found.gain_us == pytest.approx(earlier_ns / 1000) and "waits for the start of 1 of them" in found.evidence
-
-
 def test_spills_and_what_each_core_needs_once_are_not_read_again():
     counters = {**READS, "hbm_read_bytes": 2_000_000, "spill_reload_bytes": 400_000, "hbm_write_bytes": 500_000}
     found = advice("Load each tensor once", issues("Sync", 6), **counters)
@@ -283,6 +267,50 @@ def _pairs(first, second, operations=""):
 )
 def test_a_function_comes_last_and_two_tensors_meet_behind_a_scalar(opcodes, said_so):
     assert (advice("Join elementwise instructions", _pairs(*opcodes)) is not None) == said_so
+
+
+def test_two_tensors_and_a_scalar_on_two_bytes_are_faster_as_two_instructions():
+    pairs = _pairs("TENSOR_SCALAR", "TENSOR_TENSOR")
+    assert advice("Join elementwise instructions on one tile: scalar_tensor_tensor", pairs)
+    for one in pairs:
+        one.operands = one.operands.replace("float32", "bfloat16")
+    assert advice("Join elementwise instructions", pairs) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "reduce", "said_so"),
+    [
+        ("ACTIVATE", " op=add", True),
+        ("TENSOR_TENSOR", " op=add", True),
+        ("ACTIVATE", " op=maximum", False),
+        ("TENSOR_SCALAR", " op=add", False),
+    ],
+)
+def test_a_sum_of_squares_or_of_a_function_is_one_activation_reduce(first, reduce, said_so):
+    tile, row = "float32@sbuf:{}+0[512,1][128,512]", "float32@sbuf:s+0[1,1][128,1]"
+    squared = f"data1={tile.format('x')} data2={tile.format('x')} dst={tile.format('y')} op=multiply"
+    rows = [
+        LinkedInstructionRow(0, 300, 0, "Scalar", "sg00", first, 0, squared, id=0, nki_source_location="k.py:3"),
+        LinkedInstructionRow(300, 300, 0, "Vector", "sg00", "TENSOR_REDUCE", 0, f"data={tile.format('y')} dst={row}{reduce}",
+                             id=1, predecessors=[Predecessor(0, Dependence.FLOW)], nki_source_location="k.py:4"),
+    ]  # fmt: skip
+    found = advice("Sum while the function is computed", rows)
+    assert (found is not None) == said_so
+    if found:
+        assert found.gain_us == pytest.approx(0.3) and found.evidence.endswith("most at k.py:4")
+
+
+def test_a_small_dma_says_what_it_moves_for_each_partition():
+    operands = "src=bfloat16@hbm:x+0[512,1][128,128] dst=bfloat16@sbuf:t+0[128,1][128,128]"
+    loads = [
+        LinkedInstructionRow(3000 * at, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", 0, operands, id=at) for at in range(8)
+    ]
+    last = LinkedInstructionRow(
+        24000, 50, 0, "Tensor", "sg00", "MATMUL", id=8, predecessors=[*map(Predecessor, range(8))]
+    )
+    moves = [LinkedDmaRow(3000 * at + 1000, 10, 32768, trigger=at) for at in range(8)]
+    found = advice("Move more with each DMA", [*loads, last], moves)
+    assert "move 256 bytes for each of 128 partitions" in found.evidence
 
 
 def test_a_tensor_with_one_value_for_each_row_is_a_bias():

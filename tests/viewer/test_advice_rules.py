@@ -47,6 +47,7 @@ def product(columns):
         ("Give Scalar more elements", rows("Scalar", "ACTIVATE", on_tile(16)), rows("Scalar", "ACTIVATE", on_tile(256))),
         ("Lay tiles out so that Vector reads neighbours", rows("Vector", "TENSOR_REDUCE", on_tile(256, step=16)), rows("Vector", "TENSOR_REDUCE", on_tile(256, step=8))),
         ("Keep what Vector works on in bfloat16", rows("Vector", "COPY", on_tile(256, dtype="fp32")), rows("Vector", "COPY", on_tile(256, dtype="fp32", memory="0x2000000"))),
+        ("Keep what Vector works on in bfloat16", rows("Vector", "TENSOR_SCALAR", on_tile(256, dtype="fp32")), rows("Vector", "TENSOR_SCALAR", f"{on_tile(256)} operand0=float32@0x9000[1,1,1,1][1,1,1,1]")),
         ("Keep what Vector works on in bfloat16", rows("Vector", "COPY", "src=float32@sbuf:a+0[256,1][128,256] dst=bfloat16@sbuf:b+0[256,1][128,256]"), rows("Vector", "COPY", on_tile(256))),
     ],
 )  # fmt: skip

@@ -11,6 +11,7 @@ from neff_bench.parsers.event_columns import coded, numbers
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, SEMAPHORE_BYTES, Advice, Facts, covered_ns, spans
 from neff_bench.viewer.critical_path import DMA
+from neff_bench.viewer.operands import operands_in
 
 SMALL_PACKET_BYTES = 512
 """The guide on DMA bandwidth asks for 2 KiB or more in a packet; below this its fixed cost is more than its transfer."""
@@ -24,8 +25,6 @@ DYNAMIC = ("software_dynamic", "hardware_dynamic")
 ISSUERS = 3
 """Sync, Scalar and GpSimd can issue DMAs at the same time."""
 MOST = 0.9
-HARDWARE_DESCRIPTORS_FROM = 3
-"""The generation of NeuronCores from which on hardware writes descriptors."""
 
 
 def _small_dmas(facts: Facts) -> Iterator[Advice]:
@@ -42,7 +41,9 @@ def _small_dmas(facts: Facts) -> Iterator[Advice]:
         rate = facts.chip.dma_engine_bandwidth * facts.chip.dma_engines
         left_ns = facts.chip.dma_start_ns + facts.chip.dma_wait_ns + sum(sizes[index] for index in on_path) / rate
         gain = facts.time_us(small) - left_ns / NS_PER_US
-        evidence = f"{len(small)} of {len(sizes)} DMAs move {moved / len(small):.0f} bytes each, in packets of {moved / packets:.0f} bytes"
+        rows = sum(facts.of_texts([*small], _partitions).values())
+        each = f"for each of {rows / len(small):.0f} partitions" if rows else "each"
+        evidence = f"{len(small)} of {len(sizes)} DMAs move {moved / (rows or len(small)):.0f} bytes {each}, in packets of {moved / packets:.0f} bytes{facts.at(small)}"
         yield Advice(title, evidence, max(gain, 0.0), "dma_packet_count")
     elif not facts.dmas:
         size, (begin, end) = numbers(facts.timeline.dma, "transfer_size"), spans(facts.timeline.dma)
@@ -55,6 +56,11 @@ def _small_dmas(facts: Facts) -> Iterator[Advice]:
             yield Advice(title, evidence, gain / NS_PER_US, "dma_packet_count")
 
 
+def _partitions(text: str) -> int:
+    """Return how many partitions of SBUF a DMA fills or reads; 0 where that is not said."""
+    return max((one.partitions or 0 for one in operands_in(text) if one.memory == "sbuf"), default=0)
+
+
 def _one_queue(facts: Facts) -> Iterator[Advice]:
     issued = facts.indices(lambda row: row.opcode.startswith("DMA_"))
     by_engine = Counter(facts.kind(index).subgroup for index in issued)
@@ -65,28 +71,10 @@ def _one_queue(facts: Facts) -> Iterator[Advice]:
         return
     issue_us = facts.time_us(issued, engine)
     yield Advice(
-        "Issue DMAs from several engines, as dma_copy(..., engine=nisa.engine.scalar): Sync, Scalar and GpSimd have queues of their own",
-        f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}",
+        "Issue DMAs from several engines, in current NKI as dma_copy(..., engine=nisa.engine.scalar): Sync, Scalar and GpSimd have queues of their own",
+        f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}{facts.at(issued)}",
         issue_us * (1 - 1 / ISSUERS),
         f"{engine.lower()}_instruction_count",
-    )
-
-
-def _software_dmas(facts: Facts) -> Iterator[Advice]:
-    chip = facts.chip
-    issued = facts.indices(lambda row: row.opcode.startswith("DMA_"))
-    software = [index for index in issued if facts.kind(index).subgroup == "GpSimd"]
-    if not software or chip is None or chip.generation < HARDWARE_DESCRIPTORS_FROM:
-        return
-    by_software = set(software)
-    waited = sum(step.index in by_software and step.spent_on == DMA for step in facts.path)
-    slower_ns = max(chip.software_dma_prepare_ns + chip.software_dma_start_ns - chip.dma_start_ns, 0.0)
-    path = f"; the critical path waits for the start of {waited} of them" if facts.path else ""
-    yield Advice(
-        "Let the hardware write the descriptors of DMAs: dma_copy(..., dge_mode=nisa.dge_mode.hwdge, engine=nisa.engine.scalar) where it loads, engine.sync where it stores",
-        f"GpSimd writes the descriptors of {len(software)} of {len(issued)} DMAs{path}",
-        facts.time_us(software, "GpSimd") / 2 + waited * slower_ns / NS_PER_US,
-        "software_dynamic_dma_packet_count",
     )
 
 
@@ -185,7 +173,6 @@ def _packet_storm(facts: Facts) -> Iterator[Advice]:
 RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (
     _small_dmas,
     _one_queue,
-    _software_dmas,
     _waits_for_dma,
     _spills,
     _loaded_again,

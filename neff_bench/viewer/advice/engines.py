@@ -6,12 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from neff_bench.parsers.event_rows import Dependence
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
+from neff_bench.viewer.operands import shape_of
 
 MOST = 0.9
 FLOW = [*Dependence].index(Dependence.FLOW)
@@ -22,6 +24,14 @@ BUSY, HBM_BUSY = 0.9, 0.6
 """From here on an engine, or HBM, is at its roof (the guide's figures)."""
 THROTTLED_MIN = 0.1
 ELEMENTWISE = ("TENSOR_SCALAR", "TENSOR_TENSOR", "ACTIVATE", "COPY", "CAST", "RECIPROCAL")
+JOINED = {
+    "TENSOR_SCALAR": "tensor_scalar takes two operations",
+    "TENSOR_TENSOR": "scalar_tensor_tensor takes a scalar and two tensors",
+    "ACTIVATE": "activation takes a scale and a bias",
+    "COPY": "the first can write what the copy writes",
+    "CAST": "the first can write the dtype of the copy",
+}
+"""By the second of a pair: the instruction that does both."""
 _THROTTLE = re.compile(r"throttle_activity_(\d+)_active_time_nc(\d+)_percent")
 
 
@@ -33,7 +43,7 @@ def _float32(facts: Facts) -> Iterator[Advice]:
         on_pe = facts.time_us(wide)
         yield Advice(
             "Give the Tensor Engine bfloat16: float32 takes several passes through it, and twice the bytes",
-            f"{len(wide)} of {len(products)} instructions of the Tensor Engine read float32, {on_pe:.1f} us {facts.alone}",
+            f"{len(wide)} of {len(products)} instructions of the Tensor Engine read float32, {on_pe:.1f} us {facts.alone}{facts.at(wide)}",
             on_pe / 2,
             "tensor_active_us",
         )
@@ -52,7 +62,7 @@ def _transposes(facts: Facts) -> Iterator[Advice]:
     spent = facts.time_us([*turned, *emptied])
     yield Advice(
         "Lay the tensor out so that no tile is transposed on the Tensor Engine, swap the operands, or let the DMA transpose",
-        f"{len(turned)} of {len(products)} products are transposes; with the copies that empty PSUM after them they take {spent:.1f} us {facts.alone}",
+        f"{len(turned)} of {len(products)} products are transposes; with the copies that empty PSUM after them they take {spent:.1f} us {facts.alone}{facts.at(turned)}",
         spent,
         "transpose_flops",
     )
@@ -71,7 +81,7 @@ def _copies(facts: Facts) -> Iterator[Advice]:
     spent = facts.time_us([index for index in copies if facts.kind(index).subgroup == engine])
     yield Advice(
         f"Share the copies between {engine} and {other}",
-        f"{count} of {len(copies)} copies run on {engine}, {spent:.1f} us {facts.alone}, while {other} is idle {idle:.0%} of the time",
+        f"{count} of {len(copies)} copies run on {engine}, {spent:.1f} us {facts.alone}, while {other} is idle {idle:.0%} of the time{facts.at(copies)}",
         spent * idle / 2,
         f"{engine.lower()}_active_us",
     )
@@ -83,7 +93,7 @@ def _table_loads(facts: Facts) -> Iterator[Advice]:
         spent = facts.time_us(loads)
         yield Advice(
             "Group the activation functions: each change of the table loads it again",
-            f"{len(loads)} ACT_TABLE_LOAD, {spent:.1f} us {facts.alone}",
+            f"{len(loads)} ACT_TABLE_LOAD, {spent:.1f} us {facts.alone}{facts.at(loads)}",
             spent * (len(loads) - 1) / len(loads),
             "scalar_active_us",
         )
@@ -97,7 +107,7 @@ def _on_gpsimd(facts: Facts) -> Iterator[Advice]:
         spent = facts.time_us(work)
         yield Advice(
             "Move work from GpSimd to Vector or Scalar, which are several times as fast",
-            f"{len(work)} instructions on GpSimd, {spent:.1f} us {facts.alone}",
+            f"{len(work)} instructions on GpSimd, {spent:.1f} us {facts.alone}{facts.at(work)}",
             spent / 2,
             "gpsimd_active_us",
         )
@@ -143,34 +153,77 @@ def _throttled(facts: Facts) -> Iterator[Advice]:
 
 def _chains(facts: Facts) -> Iterator[Advice]:
     """Yield advice on elementwise instructions of which one reads only what the other wrote, which nobody else reads."""
-    after, before, kind = facts.links
-    flows = np.unique(np.stack([before, after], 1)[(kind == FLOW) & (before >= 0)], axis=0)
+    flows = _flows(facts)
     once = np.bincount(flows[:, 0], minlength=len(facts.rows)) == 1
     joins = np.array([kind.opcode in ELEMENTWISE for kind in facts.kinds.values], bool)[facts.kinds.codes]
     pairs = flows[once[flows[:, 0]] & joins[flows[:, 0]] & joins[flows[:, 1]]].tolist()
     first = {one: other for one, other in pairs if _joins(facts, one, other) and _continues(facts, one, other)}
-    if len(first) < FEW // 2:
-        return
-    kinds = Counter(f"{facts.kind(one).opcode} then {facts.kind(other).opcode}" for one, other in first.items())
-    spent = facts.time_us(first)
-    yield Advice(
-        "Join elementwise instructions on one tile: tensor_scalar takes two scalars, scalar_tensor_tensor a scalar and a tensor, activation a scale and a bias",
-        f"{len(first)} results are read by one further elementwise instruction only, mostly {kinds.most_common(1)[0][0]}; the first ones take {spent:.1f} us {facts.alone}",
-        spent,
-        "vector_active_us",
-    )
+    for opcode, instruction in JOINED.items():
+        group = [one for one, other in first.items() if facts.kind(other).opcode == opcode]
+        if len(group) < FEW // 2:
+            continue
+        kinds = Counter(f"{facts.kind(one).opcode} then {opcode}" for one in group)
+        spent = facts.time_us(group)
+        yield Advice(
+            f"Join elementwise instructions on one tile: {instruction}",
+            f"{len(group)} pairs, mostly {kinds.most_common(1)[0][0]}; nobody else reads what is between; the first instruction of each pair takes {spent:.1f} us {facts.alone}{facts.at(group)}",
+            spent,
+            "vector_active_us",
+        )
+
+
+def _flows(facts: Facts) -> Any:
+    """Return each pair of rows of which the second reads what the first wrote."""
+    after, before, kind = facts.links
+    return np.unique(np.stack([before, after], 1)[(kind == FLOW) & (before >= 0)], axis=0)
 
 
 def _joins(facts: Facts, before: int, after: int) -> bool:
-    """Say whether one instruction can do what two do: a function comes last, two tensors meet behind a scalar or a value for each row, and
-    there are two operations at most."""
-    first, second = facts.kind(before), facts.kind(after)
-    if second.opcode in COPIES:
-        return first.opcode in ELEMENTWISE
+    """Say whether one instruction does what two do, and takes less time: a function comes last, and there are two operations at most. Vector does
+    two tensors and a scalar at its full rate only, which two instructions on two bytes are faster than."""
+    first, second = facts.kind(before).opcode, facts.kind(after).opcode
+    if first in COPIES or second in COPIES:
+        return True
     read = [one for one in facts.operands(before) if one.name != "dst"]
-    by_row = first.opcode == "TENSOR_TENSOR" and any(one.step == 0 or one.free == 1 for one in read)
-    full = any(" op1=" in facts.text(index) for index in (before, after))
-    return (by_row or first.opcode in (*COPIES, "TENSOR_SCALAR")) and second.opcode in ELEMENTWISE[:3] and not full
+    by_row = first == "TENSOR_TENSOR" and any(one.step == 0 or one.free == 1 for one in read)
+    if not (by_row or first == "TENSOR_SCALAR") or any(" op1=" in facts.text(index) for index in (before, after)):
+        return False
+    if second == "TENSOR_TENSOR":
+        return shape_of(facts.operands(after)).is_wide
+    return second in ("TENSOR_SCALAR", "ACTIVATE")
+
+
+def _sums(facts: Facts) -> Iterator[Advice]:
+    """Yield advice on sums over a row of what a function returned, or of squares."""
+    adds = set(facts.indices(lambda row: row.opcode == "TENSOR_REDUCE"))
+    sums = [
+        after
+        for before, after in _flows(facts).tolist()
+        if after in adds
+        and _is_function(facts, before)
+        and _sums_rows(facts, after)
+        and _continues(facts, before, after)
+    ]
+    if sums:
+        spent = facts.time_us(sums)
+        yield Advice(
+            "Sum while the function is computed: nisa.activation_reduce(op=..., reduce_op=nl.add, reduce_res=...), with op=nl.square for squares",
+            f"{len(sums)} TENSOR_REDUCE add up what an activation or a square wrote, {spent:.1f} us {facts.alone}{facts.at(sums)}",
+            spent,
+            "vector_active_us",
+        )
+
+
+def _is_function(facts: Facts, index: int) -> bool:
+    opcode, text = facts.kind(index).opcode, facts.text(index)
+    read = [one.place for one in facts.operands(index) if one.name != "dst"]
+    is_square = opcode == "TENSOR_TENSOR" and " op=multiply" in text and len(read) == 2 and read[0] == read[1]
+    return is_square or (opcode == "ACTIVATE" and " reduce_res=" not in text)
+
+
+def _sums_rows(facts: Facts, index: int) -> bool:
+    written = [one.free for one in facts.operands(index) if one.name == "dst"]
+    return " op=add" in facts.text(index) and written == [1]
 
 
 def _continues(facts: Facts, before: int, after: int) -> bool:
@@ -213,5 +266,6 @@ RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (
     _handoffs,
     _throttled,
     _chains,
+    _sums,
     _at_its_roof,
 )

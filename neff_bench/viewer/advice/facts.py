@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import nlargest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +24,14 @@ SEMAPHORE_BYTES = 4
 """A packet of this size signals the end of a DMA and moves nothing."""
 FEW = 8
 """So many DMAs need no second queue, and so few instructions no other order."""
+LINES = 3
+"""So many source lines stand behind an advice."""
 NS_PER_US = 1000.0
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One finding. `title`: what to do. `evidence`: the numbers that say so. `gain_us`: what it could save of the total time; None where that is not known.
+    """One finding. `title`: what to do. `evidence`: the numbers that say so. `gain_us`: how much of the time it concerns; None where that is not known.
     `metric`: the column of a row, the key of the profiler or the constant of the chip that shows it."""
 
     title: str
@@ -185,6 +189,19 @@ class Facts:
         others = [index for index in self.indices(lambda row: row.opcode not in SETUP) if index not in chosen]
         beside = covered_ns(self.starts(others), spans(self.timeline.dma))
         return (covered_ns(self.starts(others), spans(self.timeline.dma), self.starts([*chosen])) - beside) / NS_PER_US
+
+    def at(self, indices: Collection[int]) -> str:
+        """Return the source lines on which these instructions spend the most time of the critical path, for the end of a sentence; "" where they are not known."""
+        chosen, spent = set(indices), defaultdict[str, float](float)
+        for step in self.path:
+            if step.index in chosen:
+                spent[self._lines.values[self._lines.codes[step.index]]] += step.end_ns - step.begin_ns
+        spent.pop("", None)
+        return f"; most at {', '.join(line for line in nlargest(LINES, spent, key=spent.__getitem__))}" if spent else ""
+
+    @cached_property
+    def _lines(self) -> Coded:
+        return coded(self.rows, ("nki_source_location",), lambda line: line or "")
 
     def busy_share(self, engine: str) -> float:
         """Return the part of the kernel's own time in which an engine works."""

@@ -33,7 +33,7 @@ def _small_products(facts: Facts) -> Iterator[Advice]:
     engines = len({facts.kind(index).subgraph for index in small})
     yield Advice(
         "Move more columns with each MATMUL, up to 512: make the smaller operand the stationary one's rows, or join tiles",
-        f"{len(small)} of {len(products)} MATMULs move {mean:.0f} columns, {spent:.1f} us {facts.alone}, with their weights; an instruction takes the time of 64 or more",
+        f"{len(small)} of {len(products)} MATMULs move {mean:.0f} columns, {spent:.1f} us {facts.alone}, with their weights; an instruction takes the time of 64 or more{facts.at(small)}",
         spent - left / engines,
         "matmul_instruction_count",
     )
@@ -55,7 +55,7 @@ def _few_partitions(facts: Facts) -> Iterator[Advice]:
     spent = facts.time_us(few)
     yield Advice(
         "Fill the 128 partitions: two tiles of 64 rows in one instruction cost what one does",
-        f"{len(few)} of {len(work)} instructions of Vector and Scalar use {mean:.0f} partitions, {spent:.1f} us {facts.alone}",
+        f"{len(few)} of {len(work)} instructions of Vector and Scalar use {mean:.0f} partitions, {spent:.1f} us {facts.alone}{facts.at(few)}",
         spent * (1 - mean / PARTITIONS),
         "vector_active_us",
     )
@@ -80,7 +80,7 @@ def _small_free_of(engine: str, facts: Facts, clock_ghz: float, fixed_ns: float)
     yield Advice(
         f"Give {engine} more elements of each partition at once: join tiles along the free dimension",
         f"{len(small)} of {len(work)} instructions of {engine} work on {mean:.0f} elements a partition, {spent:.1f} us {facts.alone}; "
-        f"{fixed_ns:.0f} ns of each are fixed, {each_ns:.0f} ns work",
+        f"{fixed_ns:.0f} ns of each are fixed, {each_ns:.0f} ns work{facts.at(small)}",
         spent - left,
         f"{engine.lower()}_active_us",
     )
@@ -100,7 +100,7 @@ def _large_steps(facts: Facts) -> Iterator[Advice]:
         spent = facts.time_us(slow)
         yield Advice(
             "Lay tiles out so that Vector reads neighbours: steps over 16 bytes in SBUF take twice the time",
-            f"{len(slow)} of {len(work)} instructions of Vector step over more than {STEP_BYTES_MAX} bytes, {spent:.1f} us {facts.alone}",
+            f"{len(slow)} of {len(work)} instructions of Vector step over more than {STEP_BYTES_MAX} bytes, {spent:.1f} us {facts.alone}{facts.at(slow)}",
             spent / 2,
             "vector_active_us",
         )
@@ -116,7 +116,7 @@ def _wide_elements(facts: Facts) -> Iterator[Advice]:
         spent = facts.time_us(wide)
         yield Advice(
             "Keep what Vector works on in bfloat16: elements of two bytes in SBUF run at twice the rate or more",
-            f"{len(wide)} of {len(work)} copies and elementwise instructions of Vector work on four bytes, all of it in SBUF, {spent:.1f} us {facts.alone}",
+            f"{len(wide)} of {len(work)} copies and elementwise instructions of Vector work on four bytes, all of it in SBUF, {spent:.1f} us {facts.alone}{facts.at(wide)}",
             spent / 2,
             "vector_active_us",
         )
