@@ -1,40 +1,91 @@
-"""`neff-bench explain`: what `neuron-sim explain` is, and what a metric means."""
+"""`neff-bench explain`: what `neuron-sim explain` is, for one case or several, and what a word of our tables means."""
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import click
+
 from neff_bench.errors import WrongCall, meant
 from neff_bench.simulator.commands.cli import ExplainOptions, explain_command
+from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 
-_PARAMETERS = [parameter for parameter in explain_command.params if parameter.name != "version"]
+_PARAMETERS = [
+    click.Argument(["neffs"], nargs=-1, metavar="[NEFF|CASE|STORE|WORD]..."),
+    *(parameter for parameter in explain_command.params if parameter.name not in ("neff", "version")),
+]
 HELP = f"""{explain_command.help}
-    In place of a NEFF, the name of a metric or the head of its column: what it means.
+    In place of a NEFF, the directory of a case, or a store: each of its cases is explained, one after the other. In place of a file, a
+    word: what this metric, head of a column, mark or word of the glossary means.
 
     \b
+      neff-bench explain mine.neffs
       neff-bench explain tensor_active_us
       neff-bench explain "active us"
 """
 
 
-def _explain(**given: Any) -> Any:
-    name = given["neff"]
-    if name is None or Path(name).exists() or "/" in name or name.endswith(".neff"):
-        return explain_command.callback(**given)  # type: ignore[misc]
+def _explain(neffs: tuple[str, ...], **given: Any) -> None:
+    if neffs and not any(Path(name).exists() or "/" in name or name.endswith(".neff") for name in neffs):
+        _word(" ".join(neffs), given)
+        return
+    found = [neff for name in neffs for neff in _neffs(Path(name))]
+    if len(found) > 1 and (given["output"] or given["format_"] not in (None, "table")):
+        raise WrongCall("--output and --format take one case; name its directory")
+    for neff in found or (None,):
+        if neff and len(found) > 1:
+            streams.line(f"\n{Path(neff).parent.name}:")
+        explain_command.callback(neff=neff, **given)  # type: ignore[misc]
+
+
+def _neffs(path: Path) -> list[str]:
+    """Return the NEFF of a case's directory, or those of a store; a file is itself."""
+    from neff_bench.neffs.bundle import MANIFEST, Bundle, read_bundle
+    from neff_bench.neffs.store import Store
+
+    if not path.is_dir():
+        return [str(path)]
+    bundles = [read_bundle(path)] if (path / MANIFEST).is_file() else Store(path).bundles()
+    found = [str(one.neff_path) for one in bundles if isinstance(one, Bundle) and one.neff_path]
+    if not found:
+        raise WrongCall(f"{path}: no case with a NEFF in it")
+    return found
+
+
+def _word(word: str, given: dict[str, Any]) -> None:
     from neff_bench.stage2_profile.compare.report import metrics_answer
     from neff_bench.stage2_profile.metrics.rows import METRICS
     from neff_bench.terminal.output import write_answer
 
-    found = [each for each in METRICS.values() if name.lower() in (each.name, each.head.lower())]
-    if not found:
+    found = [each for each in METRICS.values() if word.lower() in (each.name, each.head.lower())]
+    if found:
+        options = ExplainOptions(**{key: value for key, value in given.items() if key != "calibration"})
+        write_answer(metrics_answer(found), options.format, options.output)
+        return
+    glossary = words()
+    named = glossary.get(word.lower()) or glossary.get(word.lower().removesuffix(" us"))
+    if named is None:
         raise WrongCall(
-            f"{name} is neither a file nor a metric{meant(name, METRICS)}; neff-bench compare --list-metrics names them"
+            f"{word} is neither a file nor a word of our tables{meant(word, [*METRICS, *glossary])};"
+            " neff-bench compare --list-metrics names the metrics"
         )
-    options = ExplainOptions(**{key: value for key, value in given.items() if key != "calibration"})
-    write_answer(metrics_answer(found), options.format, options.output)
-    return None
+    streams.line(named)
+
+
+def words() -> dict[str, str]:
+    """Return what the glossary says of each of its words, in lower case."""
+    text = files("neff_bench.doors").joinpath("glossary.md").read_text(encoding="utf-8")
+    said = {}
+    for names, meaning in re.findall(r"^\| (?!word |`check` )(.+?) \| (.+) \|$", text, re.MULTILINE):
+        told = re.sub(r" \(\[\w+\]\([^)]*\)\)", "", meaning)
+        told = re.sub(r"\[(\w+)\]\([^)]*\)", r"\1", told).replace("`", "")
+        for name in re.sub(r"\(.*?\)|`", "", names).split(","):
+            said[name.strip().lower()] = f"{names.replace('`', '')}: {told}"
+    return said
 
 
 explain = command("explain", help=HELP, params=_PARAMETERS)(_explain)

@@ -43,7 +43,7 @@ rule("D310", "the hardware's descriptors do not convert", "one dtype, or dge_mod
 rule("D311", "bitwise operators of tensor_scalar take integers", "tile.view(nl.uint32)", "isa", "D", refusal("^tensor_scalar: .* needs integer tensors"))
 rule("D312", "bitwise operators of tensor_tensor take integers", "tile.view(nl.uint32)", "isa", "D", refusal("^tensor_tensor: .* needs integer tensors"))
 rule("D313", "op0 and op1 are both bitwise or both arithmetic", "two instructions", "isa", "D", call("tensor_scalar", _mixed_stages))
-rule("D314", "an operand tile of an arithmetic tensor_scalar is float32", "nisa.tensor_copy into a float32 tile", "isa kernels histogram", "DM", call("tensor_scalar", _integer_operand), says="TensorScalarPtr arith immediate dtype must be fp32")
+rule("D314", "an operand tile of an arithmetic tensor_scalar must be float32", "nisa.tensor_copy it into a float32 tile", "isa kernels histogram", "DM", call("tensor_scalar", _integer_operand), says="TensorScalarPtr arith immediate dtype must be fp32")
 rule("D315", "the predicate of tensor_copy_predicated is uint8, uint16 or uint32", "a tile of that dtype", "isa", "D", refusal("^tensor_copy_predicated: predicate must be"))
 rule("D316", "tensor_copy_predicated keeps the dtype", "src of the dtype of dst", "isa", "D", call("tensor_copy_predicated", lambda c: isinstance(c["src"], Operand) and c["src"].dtype != c["dst"].dtype))
 rule("D317", "the predicate of select_reduce has 8 or 16 bits", "uint8", "isa", "D", refusal("^select_reduce: predicate must be"), call("select_reduce", lambda c: _is_not(c, "predicate", "int8", "uint8", "int16", "uint16")))

@@ -1,0 +1,71 @@
+"""`neff-bench explain`: of several cases, and of words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from neff_bench.doors import explain_cli
+from neff_bench.doors.explain_cli import explain
+from neff_bench.stage1_generate.cli import generate
+
+KERNEL = """import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def copy(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=x)
+    return out
+"""
+SHAPES = """cases:
+  - {kernel: copy.py:copy, implementation: nki, target: trn2, inputs: {x: {shape: [128, 64], dtype: bfloat16}}}
+  - {kernel: copy.py:copy, implementation: nki, target: trn2, inputs: {x: {shape: [128, 128], dtype: bfloat16}}}
+"""
+
+
+def told(*arguments: str) -> str:
+    done = CliRunner().invoke(explain, list(arguments))
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("explain")
+    (folder / "copy.py").write_text(KERNEL)
+    (folder / "mine.yaml").write_text(SHAPES)
+    built = CliRunner().invoke(generate, ["--shapes", str(folder / "mine.yaml"), "--out", str(folder / "neffs")])
+    assert built.exit_code == 0, built.output
+    return folder / "neffs"
+
+
+def test_a_store_or_several_neffs_are_explained_one_case_after_the_other(store):
+    names = sorted(path.parent.name for path in store.glob("*/file.neff"))
+    of_store = told(str(store))
+    assert len(names) == 2 and all(f"{name}:" in of_store for name in names) and of_store.count("bound by") == 2
+    assert told(*(str(store / name / "file.neff") for name in names)) == of_store
+
+
+def test_the_directory_of_a_case_is_explained_as_its_neff(store):
+    case = sorted(store.glob("*/file.neff"))[0].parent
+    assert told(str(case)) == told(str(case / "file.neff"))
+
+
+def test_several_cases_are_not_written_to_one_file(store):
+    done = CliRunner().invoke(explain, [str(store), "--format", "json"])
+    assert done.exit_code != 0 and "take one case" in str(done.exception) + done.output
+
+
+@pytest.mark.parametrize("word", ["waits us", "gain us", "critical path us", "shape", "check", "by", "range", "~", "*", "DMA issue", "LNC"])  # fmt: skip
+def test_a_word_of_our_tables_is_explained(word):
+    assert word.lower().removesuffix(" us") in told(word).lower()
+
+
+def test_the_glossary_in_the_package_is_the_page():
+    page = Path(__file__).parents[2] / "docs" / "glossary.md"
+    assert Path(explain_cli.__file__).with_name("glossary.md").read_text() == page.read_text()
