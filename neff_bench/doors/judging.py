@@ -55,12 +55,13 @@ class Judged(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Task:
-    """A file to judge on a chip. `cases`: those of a shapes file in `folder` that name a kernel of the file."""
+    """A file to judge on a chip. `cases`: those of the file `shapes` in `folder` that name a kernel of the file."""
 
     path: Path
     target: str
     cases: tuple[Case, ...] = ()
     folder: Path = Path()
+    shapes: str = ""
 
 
 def judge_files(tasks: Sequence[Task], jobs: int) -> list[Judged]:
@@ -111,11 +112,15 @@ def judge(task: Task) -> Judged:
     elif _launches(source):
         _run(task.path, task.target, found)
     else:
-        found.untold = NO_LAUNCH
+        found.untold = _no_launch(task)
     if source.old:
         found.untold = "of the old dialect: what it records is not judged, only what the chip refuses"
     every = sorted({*broken, *found.findings})
     return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
+
+
+def _no_launch(task: Task) -> str:
+    return f"no case of {task.shapes} names a kernel of {task.path.name}" if task.shapes else NO_LAUNCH
 
 
 class _Found:
@@ -231,7 +236,7 @@ def _run(path: Path, target: str, found: _Found) -> None:
         if not found.recorded and not found.findings and not found.untold:
             found.untold = f"its examples do not run here: {type(error).__name__}: {error}"
     if not found.recorded and not found.findings and not found.untold:
-        found.untold = NO_LAUNCH
+        found.untold = _no_launch(found.task)
 
 
 def with_cases(paths: Iterable[Path], targets: Sequence[str], shapes: Path) -> list[Task]:
@@ -242,7 +247,7 @@ def with_cases(paths: Iterable[Path], targets: Sequence[str], shapes: Path) -> l
     tasks = []
     for path in paths:
         own = tuple(case for case in cases if _file(case, folder) == path.resolve())
-        tasks += [Task(path, target, own, folder) for target in targets]
+        tasks += [Task(path, target, own, folder, shapes.name) for target in targets]
     return tasks
 
 

@@ -103,7 +103,7 @@ def _allowed(finding: Finding, source: Source) -> bool:
 
 def _finding(rule: Rule, place: str, said: str) -> Finding:
     what = f"{said}: {rule.forbids}" if said else rule.forbids
-    text = f"{what}; {rule.instead}" if rule.instead else what
+    text = f"{what}; instead: {rule.instead}" if rule.instead else what
     return Finding(place, rule.code, rule.level, f"{text} [{rule.known_by}]", rule.releases)
 
 

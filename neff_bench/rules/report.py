@@ -17,7 +17,7 @@ _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 def line(finding: Finding) -> str:
     """Return a finding as one line."""
-    return f"{finding.place}: {finding.code} {finding.text}"
+    return f"{finding.place}: {finding.level} {finding.code} {finding.text}"
 
 
 def verdict(findings: Iterable[Finding], untold: str, release: str, strict: bool = False) -> str:

@@ -113,7 +113,7 @@ class Rule:
 SURE = {
     "D": "documented",
     "F": "refused by AWS's published parser",
-    "M": "measured",
+    "M": "seen refused",
     "A": "absent from AWS's declarations",
     "I": "inferred",
     "C": "contradicted by AWS's own library",

@@ -34,7 +34,7 @@ def test_a_rule_that_a_launch_breaks_has_its_line(tmp_path):
     path.write_text(KERNEL.format(operator="divide"))
     done = check(path)
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.startswith(f"{path}:9: NBLE603 ")
+    assert done.stdout.startswith(f"{path}:9: error NBLE603 ")
 
 
 def test_a_kernel_that_breaks_none_is_not_said_to_be_accepted(tmp_path):
@@ -143,7 +143,7 @@ def test_a_file_that_launches_nothing_is_judged_by_its_source(tmp_path):
     path = tmp_path / "library.py"
     path.write_text("import nki.isa as nisa, nki.language as nl\n\ndef part(x):\n    nisa.rsqrt(dst=x, data=x)\n")
     done = check(path)
-    assert done.returncode == 1 and "library.py:4: NBLN128" in done.stdout
+    assert done.returncode == 1 and "library.py:4: error NBLN128" in done.stdout
     path.write_text("import nki.isa as nisa\n\ndef part(x):\n    nisa.memset(dst=x, value=0)\n")
     done = check(path)
     assert done.returncode == 0 and "cannot tell" in done.stdout and "--shapes" in done.stdout
@@ -186,7 +186,7 @@ def test_the_shapes_of_a_shapes_file_are_recorded(tmp_path):
     )
     assert "cannot tell" in check(path).stdout
     done = check(path, "--shapes", shapes)
-    assert done.returncode == 1 and f"{path}:9: NBLE603" in done.stdout
+    assert done.returncode == 1 and f"{path}:9: error NBLE603" in done.stdout
 
 
 def test_wrong_calls_end_with_2(tmp_path):
@@ -210,3 +210,15 @@ def test_a_file_that_imports_both_packages_is_of_the_current_dialect(tmp_path):
     path.write_text(text)
     done = check(path, "--sdk", "2.29")
     assert done.returncode == 1 and "NBLE603" in done.stdout and "old dialect" not in done.stdout
+
+
+def test_a_shapes_file_without_a_case_of_the_kernel_is_named(tmp_path):
+    written(tmp_path)
+    (tmp_path / "other.py").write_text("import nki\n\n\n@nki.jit\ndef f(x):\n    return x\n")
+    (tmp_path / "other.yaml").write_text(
+        "cases:\n  - {kernel: other.py:f, implementation: nki, target: trn2, inputs: {x: {shape: [128, 64], dtype: bfloat16}}}\n"
+    )
+    path = tmp_path / "kernel.py"
+    path.write_text(path.read_text().split("if __name__")[0])
+    done = check(path, "--shapes", tmp_path / "other.yaml")
+    assert f"no case of other.yaml names a kernel of {path.name}" in done.stdout, done.stdout + done.stderr

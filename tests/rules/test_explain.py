@@ -22,4 +22,4 @@ def test_each_rule_has_an_anchor_and_most_have_a_source_with_an_address():
 def test_a_rule_in_full_says_what_aws_says_and_where_it_is_from():
     text = explained("NBLE603")
     assert "invalid kwarg 'op0': unsupported operator 'divide'" in text
-    assert "from 2.29" in text and "release-notes" in text and "documented, measured" in text
+    assert "from 2.29" in text and "release-notes" in text and "documented, seen refused" in text
