@@ -216,7 +216,7 @@ def _trace(one: Found) -> list[Grid]:
     program = one["neff"]
     # A trace names its program by uuid; where that cannot tell, there is a third answer.
     verdicts = {
-        True: "the uuid says so:",
+        True: "same uuid:",
         False: "beside it is ANOTHER program:",
         None: "perhaps, the uuid cannot tell:",
     }
