@@ -28,7 +28,7 @@ ALLOWED = {
     "stage1_generate": {"chips", "neffs", "parsers", "sdk", "system", "terminal"},
     "stage2_profile": {"chips", "neffs", "parsers", "sdk", "system", "terminal", "viewer"},
     "history": {"stage2_profile", "system", "terminal"},
-    "nkilib": {"neffs", "simulator", "stage1_generate", "system", "terminal"},
+    "nkilib": {"chips", "neffs", "simulator", "stage1_generate", "system", "terminal"},
     "doors": {
         "chips",
         "neffs",
