@@ -113,7 +113,7 @@ def judge(task: Task) -> Judged:
         _run(task.path, task.target, found)
     else:
         found.untold = _no_launch(task)
-    if source.old:
+    if source.old and not found.untold:
         found.untold = "of the old dialect: what it records is not judged, only what the chip refuses"
     every = sorted({*broken, *found.findings})
     return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
