@@ -23,7 +23,7 @@ MATMUL = "neff_bench.stage1_generate.kernels.matmul_nki:matmul"
 def both(request, tmp_path_factory):
     """The same program's timeline, in process and from JSON, and the program."""
     program = record_kernel(
-        MATMUL, {"lhs": ((256, 256), "bfloat16"), "rhs": ((256, 512), "bfloat16")}, "trn2", request.param, {}
+        MATMUL, {"lhs": ((256, 512), "bfloat16"), "rhs": ((512, 128), "bfloat16")}, "trn2", request.param, {}
     )
     path = tmp_path_factory.mktemp("in_process") / "x.neff"
     write_neff(program, str(path))
