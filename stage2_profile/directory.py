@@ -41,7 +41,7 @@ from neff_bench.stage2_profile.report.files import TIMELINES_MAX, ProfileFiles, 
 from neff_bench.stage2_profile.report.layout import answer
 from neff_bench.stage2_profile.row_index import RowIndex
 from neff_bench.stage2_profile.view.simulated import simulated_events
-from neff_bench.system.compiled import slow
+from neff_bench.system.compiled import slow_notice
 from neff_bench.system.warm import WarmParent
 from neff_bench.terminal.output import write_answer, write_bytes, write_text
 from neff_bench.terminal.progress import progress
@@ -336,8 +336,8 @@ def choose_tools(kinds: Iterable[str], options: Options, warm: WarmParent | None
     for found in tools.values():
         if isinstance(found, Tool):
             notice(f"{'reading profiles' if options.steps == 'view' else 'profiling'} with {found}")
-            if found.kind == "sim" and (why := slow()) is not None:
-                notice(f"the simulator works without its compiled parts ({why})")
+            if found.kind == "sim" and (slow := slow_notice()) is not None:
+                notice(slow)
             if found.name in NEURON_TOOLS and not identify("tools", found.version).known:
                 notice(
                     f"{found.name} {found.version} is of no known release of the SDK; taken for {found.release.name}"

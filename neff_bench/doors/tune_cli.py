@@ -90,6 +90,10 @@ def tune(options: TuneOptions) -> int:
     neff-bench tune variants.jsonl --top 5
     ./write_variants.py | neff-bench tune > answers.jsonl
     """
+    from neff_bench.system.compiled import slow_notice
+
+    if (slow := slow_notice()) is not None:
+        streams.notice(slow)
     if ".py:" in options.what:
         return _kernel(options)
     if options.inputs or options.vary or options.shapes or options.reference or options.output or options.format_:

@@ -70,8 +70,11 @@ def watch(options: WatchOptions) -> int:
     from neff_bench.doors.subject import subject_of
     from neff_bench.sdk.installed import judged_by
     from neff_bench.stage1_generate.toolchains.compiler_process import python_environment
+    from neff_bench.system.compiled import slow_notice
     from neff_bench.system.warm import WarmParent
 
+    if (slow := slow_notice()) is not None:
+        streams.notice(slow)
     subject = subject_of(
         options.what, options.inputs, options.shapes, options.reference, implementation=options.implementation,
         target=options.target, lnc=options.lnc, sdk=judged_by(options.sdk), only=options.only,

@@ -63,6 +63,12 @@ def slow() -> str | None:
     return f"about 3 times slower: {'; '.join(why)}; to build them: pip install -e . in a checkout, or install neff-bench again"
 
 
+def slow_notice() -> str | None:
+    """Return what a command says once where parts cannot be used, else None."""
+    why = slow()
+    return f"the simulator works without its compiled parts ({why})" if why is not None else None
+
+
 def _wrong(path: Path) -> str | None:
     try:
         data = path.read_bytes()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from neff_bench.doors.tune_cli import tune
 from neff_bench.sdk.identify import newest_published
 from neff_bench.stage1_generate import sdk_parts
 from neff_bench.stage1_generate.cli import generate
@@ -178,6 +179,8 @@ def test_parts_that_are_not_compiled_are_a_line_of_doctor_and_of_each_command(mo
     )
     built = CliRunner().invoke(generate, ["--shapes", str(shapes), "--out", str(tmp_path / "out")])
     profiled = CliRunner().invoke(profile, [str(tmp_path / "out")])
-    for done in (built, profiled):
+    (tmp_path / "none.jsonl").write_text("")
+    tuned = CliRunner().invoke(tune, [str(tmp_path / "none.jsonl")])
+    for done in (built, profiled, tuned):
         assert done.exit_code == 0, done.stderr
         assert done.stderr.count("the simulator works without its compiled parts (about 3") == 1
