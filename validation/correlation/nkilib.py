@@ -65,6 +65,7 @@ def attention(checkouts: Path) -> Iterator[Measured]:
         seen.add(figure)
         name = " ".join(f"{key}{case[key]}" for key in ("bs", "seqlen_q", "seqlen_kv", "prior_len", "d", "dtype"))
         name += "".join(f" {key}" for key in ("causal_mask", "tp_q", "tp_k", "tp_out", "sink") if case[key])
+        name += f" sliding_window{case['sliding_window']}" if case["sliding_window"] else ""
         program = partial(_attention, checkout, case)
         yield _row("attention_cte", f"{name} LNC {case['vnc_degree']}", case["vnc_degree"], figure, program)
 
