@@ -37,7 +37,7 @@ LISTED = " or ".join(", ".join(CHIPS).rsplit(", ", 1))
 GENERATIONS = sorted({chip.generation for chip in CHIPS.values()})
 """The generations of the NeuronCore."""
 
-PAIRED = ", ".join(chip.name for chip in CHIPS.values() if chip.max_lnc > 1)
+PAIRED = tuple(chip.name for chip in CHIPS.values() if chip.max_lnc > 1)
 """The chips whose logical cores may have two physical cores."""
 
 

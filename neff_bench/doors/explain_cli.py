@@ -49,8 +49,14 @@ def _neffs(path: Path) -> list[str]:
 
     if not path.is_dir():
         return [str(path)]
-    bundles = [read_bundle(path)] if (path / MANIFEST).is_file() else Store(path).bundles()
-    found = [str(one.neff_path) for one in bundles if isinstance(one, Bundle) and one.neff_path]
+    found = []
+    for one in [read_bundle(path)] if (path / MANIFEST).is_file() else Store(path).bundles():
+        if not isinstance(one, Bundle):
+            streams.warning(str(one))
+        elif one.neff_path is None:
+            streams.warning(f"{one.path}: the case has no NEFF")
+        else:
+            found.append(str(one.neff_path))
     if not found:
         raise WrongCall(f"{path}: no case with a NEFF in it")
     return found

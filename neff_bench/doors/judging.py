@@ -104,8 +104,7 @@ def read(path: Path) -> Source:
 def judge(task: Task) -> Judged:
     """Judge a file in this process, which has its modules and its working directory afterwards."""
     source, broken = _of_file(task)
-    found = _Found(task)
-    found.old = source.old
+    found = _Found(task, source.old)
     if task.cases:
         for case in task.cases:
             found.of(lambda case=case: _case(case, task))  # type: ignore[misc]
@@ -124,12 +123,11 @@ def _no_launch(task: Task) -> str:
 
 
 class _Found:
-    """What the launches of a file have given so far."""
+    """What the launches of a file have given so far. `old`: the file is of the old dialect."""
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
+    def __init__(self, task: Task, old: bool) -> None:
+        self.task, self.old = task, old
         self.findings: set[Finding] = set()
-        self.old = False
         self.recorded = self.instructions = 0
         self.untold = ""
 

@@ -89,7 +89,7 @@ def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeo
     """Return what the tests did instead of launching a kernel."""
     words = ("-p", "neff_bench.nkilib.collect", "-q", str(file.relative_to(checkout)))
     told = environment(checkout, run_all=True, seed=0) | {"RECORD_TO": str(folder), "RECORD_KERNELS": " ".join(entries)}
-    for target in PAIRED.split(", "):
+    for target in PAIRED:
         try:
             done = subprocess.run(
                 pytest_command((*words, "--platform-target", target), str(folder / "output")),

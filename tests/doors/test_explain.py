@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,16 @@ def test_a_store_or_several_neffs_are_explained_one_case_after_the_other(store):
     of_store = told(str(store))
     assert len(names) == 2 and all(f"{name}:" in of_store for name in names) and of_store.count("bound by") == 2
     assert told(*(str(store / name / "file.neff") for name in names)) == of_store
+
+
+def test_a_damaged_case_of_a_store_is_told(store, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(store, copy)
+    damaged, whole = sorted(path.parent for path in copy.glob("*/file.neff"))
+    (damaged / "case.json").write_text("{")
+    done = CliRunner().invoke(explain, [str(copy)])
+    assert done.exit_code == 0 and done.stdout.count("bound by") == 1
+    assert "warning: " in done.stderr and damaged.name in done.stderr and whole.name not in done.stderr
 
 
 def test_the_directory_of_a_case_is_explained_as_its_neff(store):

@@ -93,7 +93,7 @@ def main() -> None:
     "-lnc",
     "--logical-nc-config",
     type=click.IntRange(1, 2),
-    help=f"Cores of a logical core [XLA: 2 on {PAIRED}; NKI: 1].",
+    help=f"Cores of a logical core [XLA: 2 on {', '.join(PAIRED)}; NKI: 1].",
 )
 @click.option(
     "--output", default="file.neff", show_default=True, type=click.Path(dir_okay=False), help="NEFF to write."

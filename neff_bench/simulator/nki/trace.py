@@ -61,7 +61,7 @@ def record(call: Call, target: str, lnc: int, fits: bool = True) -> Program:
     if target not in CHIPS:
         raise SpecError(f"unknown target {target!r}; known: {', '.join(CHIPS)}")
     if lnc not in CHIPS[target].lncs:
-        raise SpecError(f"lnc {lnc} does not exist on {target}; 1 anywhere, 2 on {PAIRED.replace(', ', ' and ')}")
+        raise SpecError(f"lnc {lnc} does not exist on {target}; 1 anywhere, 2 on {' and '.join(PAIRED)}")
     program, has_middle_end = traced(call, target, lnc)
     program = compiled(program, has_middle_end)
     check_placement(program)
