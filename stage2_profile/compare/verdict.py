@@ -259,7 +259,7 @@ def change_percent(before: float, after: float) -> float:
 
 
 def _said(row: Record, label: str, metric: str, values: tuple[Any, Any], verdict: Verdict, why: str) -> Judged:
-    """`values`: before and after."""
+    """Return the verdict on one number of a case. `values`: before and after."""
     return Judged(str(row["case"]), label, metric, *values, verdict, why, fails=verdict == "worse")
 
 

@@ -197,7 +197,7 @@ class Facts:
             if step.index in chosen:
                 spent[self._lines.values[self._lines.codes[step.index]]] += step.end_ns - step.begin_ns
         spent.pop("", None)
-        return f"; most at {', '.join(line for line in nlargest(LINES, spent, key=spent.__getitem__))}" if spent else ""
+        return f"; most at {', '.join(nlargest(LINES, spent, key=spent.__getitem__))}" if spent else ""
 
     @cached_property
     def _lines(self) -> Coded:
