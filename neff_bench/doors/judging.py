@@ -11,6 +11,7 @@ import contextlib
 import gc
 import os
 import runpy
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -37,6 +38,8 @@ TIMEOUT_S = 30.0
 OF_THE_CHIP = "DSMEXK"
 """The families of rules that hold for both dialects."""
 _MEMORY_BYTES = 8 * 1024**3
+_ENDING_S = 2.0
+"""What is kept of the limit to tell what was found before it."""
 
 
 class Judged(msgspec.Struct):
@@ -104,7 +107,19 @@ def read(path: Path) -> Source:
 def judge(task: Task) -> Judged:
     """Judge a file in this process, which has its modules and its working directory afterwards."""
     source, broken = _of_file(task)
-    found = _Found(task, source.old)
+    found = Found(task, source.old)
+    try:
+        _record(source, found)
+    except _TimeIsUp:
+        found.untold = f"took longer than {TIMEOUT_S:g} s"
+    if source.old and not found.untold:
+        found.untold = "of the old dialect: what it records is not judged, only what the chip refuses"
+    every = sorted({*broken, *found.findings})
+    return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
+
+
+def _record(source: Source, found: Found) -> None:
+    task = found.task
     if task.cases:
         for case in task.cases:
             found.of(lambda case=case: _case(case, task))  # type: ignore[misc]
@@ -112,17 +127,13 @@ def judge(task: Task) -> Judged:
         _run(task.path, task.target, found)
     else:
         found.untold = _no_launch(task)
-    if source.old and not found.untold:
-        found.untold = "of the old dialect: what it records is not judged, only what the chip refuses"
-    every = sorted({*broken, *found.findings})
-    return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
 
 
 def _no_launch(task: Task) -> str:
     return f"no case of {task.shapes} names a kernel of {task.path.name}" if task.shapes else NO_LAUNCH
 
 
-class _Found:
+class Found:
     """What the launches of a file have given so far. `old`: the file is of the old dialect."""
 
     def __init__(self, task: Task, old: bool) -> None:
@@ -183,7 +194,18 @@ def _of_source(source: Source, task: Task) -> list[Finding]:
     return findings.of_source(source, task.target)
 
 
+class _TimeIsUp(BaseException):
+    """The limit of a file is near. No `except Exception` of the file may catch it."""
+
+
+def _stop(number: int, frame: object) -> None:
+    raise _TimeIsUp
+
+
 def _answer(task: Task) -> bytes:
+    """Judge a file in a process that is forked for it alone; what was found before its time is up is told."""
+    signal.signal(signal.SIGALRM, _stop)
+    signal.setitimer(signal.ITIMER_REAL, TIMEOUT_S - _ENDING_S)
     return msgspec.msgpack.encode(judge(task))
 
 
@@ -217,7 +239,7 @@ def _launches(source: Source) -> bool:
     return source.nki and not part_of_a_package and top_level_calls(source)
 
 
-def _run(path: Path, target: str, found: _Found) -> None:
+def _run(path: Path, target: str, found: Found) -> None:
     """Run a file as a script; its launches are recorded and not executed."""
     from neff_bench.doors.embedded import embed
     from neff_bench.simulator.nki import launch

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+from neff_bench.doors import judging
 from neff_bench.rules.report import forecast
 
 KERNEL = """\
@@ -222,3 +223,12 @@ def test_a_shapes_file_without_a_case_of_the_kernel_is_named(tmp_path):
     path.write_text(path.read_text().split("if __name__")[0])
     done = check(path, "--shapes", tmp_path / "other.yaml")
     assert f"no case of other.yaml names a kernel of {path.name}" in done.stdout, done.stdout + done.stderr
+
+
+def test_what_is_found_before_the_time_is_up_is_told(tmp_path, monkeypatch):
+    path = written(tmp_path)
+    path.write_text(f"{path.read_text()}    while True:\n        pass\n")
+    monkeypatch.setattr(judging, "TIMEOUT_S", 4.0)
+    (answer,) = judging.judge_files([judging.Task(path, "trn2")], jobs=1)
+    assert [one.code for one in answer.findings] == ["NBLE603"]
+    assert (answer.recorded, answer.untold) == (1, "took longer than 4 s")

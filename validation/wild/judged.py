@@ -1,6 +1,6 @@
 """Would the release on which its authors ran a public kernel take it, by the rules of `neff-bench check`?
 
-A kernel of the old dialect ran on a release before those that the rules speak of: it is refused for what the chip refuses, as `check` does.
+A kernel of the old dialect ran on a release before those that the rules speak of: it is judged as by the first of them.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from neff_bench.doors.judging import OF_THE_CHIP
+from neff_bench.doors.judging import TIMEOUT_S, Found, Task, warm_up
 from neff_bench.rules import findings
 from neff_bench.rules.findings import Finding
 from neff_bench.rules.source import Source
+from neff_bench.sdk.release import names
 from neff_bench.simulator.errors import SimulatorError
-from neff_bench.simulator.execution.calls import judged, of_refusal
 from neff_bench.simulator.nki import launch
 from neff_bench.simulator.program import Program
 from neff_bench.system.forked import Died, map_forked
@@ -47,13 +47,11 @@ TRACED = ("awslabs/nki-autotune",)
 
 def judge(chosen: Sequence[int], checkouts: Path, jobs: int) -> list[dict[str, str]]:
     """Return what each case's release makes of it: right stands for a kernel that breaks no known rule."""
-    from neff_bench.doors.judging import warm_up
-
     warm_up()
     present = [at for at in chosen if (checkouts / CASES[at].repository / CASES[at].path).is_file()]
     tasks = [(at, str(checkouts)) for at in present]
     said: dict[int, dict[str, str]] = {}
-    for (at, _), answer in map_forked(_answer, tasks, jobs=jobs, timeout_s=60.0, memory_bytes=8 * 1024**3):
+    for (at, _), answer in map_forked(_answer, tasks, jobs=jobs, timeout_s=TIMEOUT_S, memory_bytes=8 * 1024**3):
         said[at] = {"verdict": "crashed", "what": answer.reason} if isinstance(answer, Died) else json.loads(answer)
         case = CASES[at]
         print(f"{said[at]['verdict']:8} {case.repository}/{case.name}  {said[at]['what']}", flush=True)
@@ -65,25 +63,26 @@ def _answer(task: tuple[int, str]) -> bytes:
     case = CASES[at]
     file = Path(checkouts, case.repository, case.path)
     source = Source(f"{case.prelude}\n{file.read_text(errors='replace')}", str(file))
+    name = f"{case.repository}/{case.path}"
     release = next(
-        (name for start, name in RELEASES.items() if f"{case.repository}/{case.path}".startswith(start)), None
+        (one for start, one in RELEASES.items() if name.startswith(start)), names()[0] if source.old else None
     )
-    target = next((name for start, name in CHIPS.items() if case.repository.startswith(start)), case.target)
-    if release is None and not source.old:
+    target = next((one for start, one in CHIPS.items() if name.startswith(start)), case.target)
+    if release is None:
         return _told("missing", "no release is known on which it ran")
     heard: list[Program | SimulatorError] = []
     failed = _record(at, Path(checkouts), target, heard.append)
-    if source.old or release is None:
-        of_chip = [one for each in heard if not isinstance(each, Program) for one in _of(each, target)]
-        hard = [one for one in of_chip if one.code[3] in OF_THE_CHIP]
-        told = "of the old dialect: no refusal of the chip" if heard else f"of the old dialect, not recorded: {failed}"
-        return _told("refused", f"{hard[0].code} {hard[0].place}: {hard[0].text}") if hard else _told("right", told)
-    found = [*_of_what_ran(source, case, target, heard), *(one for each in heard for one in _of(each, target))]
+    found = Found(Task(file, target), source.old)
+    for one in heard:
+        found.hear(one)
+    broken = found.findings.union(_of_what_ran(source, case, target, heard))
     traced = case.repository in TRACED
-    refused = findings.refused_by([one for one in found if not (traced and one.code.startswith("NBLP"))], release)
+    refused = findings.refused_by([one for one in broken if not (traced and one.code.startswith("NBLP"))], release)
     if refused:
         return _told("refused", f"{release}: {refused.code} {refused.place}: {refused.text}")
-    return _told("right", f"{release}: no known rule broken") if heard else _told("crashed", f"{release}: {failed}")
+    if not heard or found.untold:
+        return _told("crashed", f"{release}: cannot tell, {found.untold or failed}")
+    return _told("right", f"{release}: no known rule broken")
 
 
 def _of_what_ran(source: Source, case: Case, target: str, heard: Sequence[Program | SimulatorError]) -> list[Finding]:
@@ -122,10 +121,3 @@ def _record(at: int, checkouts: Path, target: str, hear: object) -> str:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "nothing was launched"
-
-
-def _of(recorded: Program | SimulatorError, target: str) -> list[Finding]:
-    if isinstance(recorded, Program):
-        return judged(recorded)
-    found = of_refusal(recorded, recorded.source or "", target)
-    return [found] if found else []
