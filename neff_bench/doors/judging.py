@@ -194,7 +194,7 @@ def _of_source(source: Source, task: Task) -> list[Finding]:
     return findings.of_source(source, task.target)
 
 
-class _TimeIsUp(BaseException):
+class _TimeIsUp(KeyboardInterrupt):
     """The limit of a file is near. No `except Exception` of the file may catch it."""
 
 
