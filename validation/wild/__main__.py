@@ -27,11 +27,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-import numpy as np  # noqa: E402
-
 from validation.wild.cases import CASES  # noqa: E402
 from validation.wild.cases.case import Case, relative_error  # noqa: E402
-from validation.wild.loading import load, replace_host_packages  # noqa: E402
+from validation.wild.running import results_of  # noqa: E402
 
 VERDICTS = ("right", "wrong", "refused", "crashed")
 
@@ -107,7 +105,7 @@ def _verdict(case: Case, checkout: Path) -> dict[str, str]:
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            results, expected = _run(case, checkout)
+            results, expected = results_of(case, checkout)
     except SimulatorError as error:
         return {"verdict": "refused", "what": str(error)}
     except Exception as error:
@@ -120,44 +118,6 @@ def _verdict(case: Case, checkout: Path) -> dict[str, str]:
     too_large = [str(one.message) for one in warned if issubclass(one.category, CapacityWarning)]
     what = "; too large for the chip: ".join([what, *too_large[:1]])
     return {"verdict": "right" if right else "wrong", "what": what}
-
-
-def _run(case: Case, checkout: Path) -> tuple[list[Any], list[Any]]:
-    from neff_bench.simulator.nki.beta.jit import jit
-    from neff_bench.simulator.nki.install import install
-    from neff_bench.simulator.nki.simulate import simulate
-
-    install()
-    replace_host_packages()
-    module = load(checkout / case.path, case.prelude)
-    kernel = case.make(module) if case.make else getattr(module, case.kernel)
-    if case.decorate:
-        kernel = jit(kernel)
-    random = np.random.default_rng(0)
-    if case.module_reference:
-        return _by_the_module(case, checkout, kernel)
-    arguments = case.arguments(random)
-    copies = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in arguments.items()}
-    results = simulate(kernel)[case.lnc](**arguments)
-    if results is None:
-        results = tuple(arguments[name] for name in case.outputs)
-    return _several(results), _several(case.reference(**copies))
-
-
-def _by_the_module(case: Case, checkout: Path, kernel: Any) -> tuple[list[Any], list[Any]]:
-    from neff_bench.simulator.nki.simulate import simulate
-    from validation.wild.cases.accelopt import reference_module
-
-    benchmark = reference_module(checkout, case.path)
-    np.random.seed(0)
-    inputs = benchmark.get_inputs()
-    results = simulate(kernel)(*benchmark.transform_to_nki_inputs(inputs))
-    expected = benchmark.forward(*inputs)
-    return _several(tuple(benchmark.transform_nki_outputs(results, expected))), _several(expected)
-
-
-def _several(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (tuple, list)) else [value]
 
 
 def _report(cases: Sequence[Case], found: Sequence[dict[str, str]]) -> None:

@@ -19,9 +19,11 @@ import ml_dtypes
 import numpy as np
 
 from neff_bench.rules.source import Source
+from validation.wild import running
 from validation.wild.cases import CASES
+from validation.wild.cases.accelopt import reference_module
 from validation.wild.cases.case import Case, relative_error
-from validation.wild.loading import load, replace_host_packages
+from validation.wild.loading import replace_host_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 _FILE = """\
@@ -51,8 +53,6 @@ def kernel({inputs}):
 def arguments_of(case: Case, checkouts: Path) -> dict[str, Any]:
     """Return the arguments of a case by name, the same at every call."""
     if case.module_reference:
-        from validation.wild.cases.accelopt import reference_module
-
         benchmark = reference_module(checkouts / case.repository, case.path)
         np.random.seed(0)
         given = benchmark.transform_to_nki_inputs(benchmark.get_inputs())
@@ -69,9 +69,7 @@ def array_of(at: int, checkouts: str, name: str) -> np.ndarray:
 def kernel_of(at: int, checkouts: str) -> Any:
     """Return the public kernel of a case, with the arguments that are no arrays."""
     case = CASES[at]
-    replace_host_packages()
-    module = load(Path(checkouts) / case.repository / case.path, case.prelude)
-    kernel = case.make(module) if case.make else getattr(module, case.kernel)
+    kernel = running.kernel_of(case, Path(checkouts, case.repository))
     plain = {name: value for name, value in arguments_of(case, Path(checkouts)).items() if not _is_array(value)}
     if case.module_reference:
         return lambda **tensors: kernel(
@@ -163,16 +161,14 @@ def _verdict(at: int, checkouts: Path, store: Path, row: dict[str, Any] | None) 
 def _expected(at: int, checkouts: Path) -> list[Any]:
     case = CASES[at]
     if case.module_reference:
-        from validation.wild.cases.accelopt import reference_module
-
         benchmark = reference_module(checkouts / case.repository, case.path)
         np.random.seed(0)
         values = benchmark.forward(*benchmark.get_inputs())
-        return list(values) if isinstance(values, (tuple, list)) else [values]
+        return running.as_list(values)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         values = case.reference(**arguments_of(case, checkouts))
-    return list(values) if isinstance(values, (tuple, list)) else [values]
+    return running.as_list(values)
 
 
 def _outputs(bundle: Path) -> list[np.ndarray]:

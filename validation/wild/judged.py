@@ -22,6 +22,7 @@ from neff_bench.simulator.program import Program
 from neff_bench.system.forked import Died, map_forked
 from validation.wild.cases import CASES
 from validation.wild.cases.case import Case
+from validation.wild.running import results_of
 
 RELEASES = {
     "KevGomes1403/": "2.28",  # neuronx-cc 2.23 in its notes
@@ -105,7 +106,6 @@ class _Enough(Exception):
 
 def _record(at: int, checkouts: Path, target: str, hear: object) -> str:
     """Record the launch of a case, and return why none was."""
-    from validation.wild.__main__ import _run
 
     def heard(recorded: Program | SimulatorError) -> None:
         hear(recorded)  # type: ignore[operator]
@@ -115,7 +115,7 @@ def _record(at: int, checkouts: Path, target: str, hear: object) -> str:
     os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = target
     warnings.simplefilter("ignore")
     try:
-        _run(CASES[at], checkouts / CASES[at].repository)
+        results_of(CASES[at], checkouts / CASES[at].repository)
     except _Enough:
         return ""
     except Exception as error:
