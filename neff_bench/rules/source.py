@@ -16,6 +16,8 @@ OLD = "neuronxcc.nki"
 """The package of the old dialect. Its names are given as those of `nki`."""
 _KERNEL = ("nki.jit", "nki.trace", "nki.baremetal", "nki.benchmark", "nki.profile")
 _DEVICE = ("nki.isa.", "nki.language.")
+_HOST = ("nki.isa.get_", "nki.language.nc", "nki.language.spmd_dim")
+"""What a function of the host may call, too."""
 _IGNORE = re.compile(r"#\s*nbl:\s*ignore(?:\[([^\]]*)\])?")
 
 
@@ -90,10 +92,14 @@ class Source:
 
     @cached_property
     def uses(self) -> dict[str, list[ast.AST]]:
-        """Where each full name stands."""
+        """Where each full name stands; not one for which the file asks by hasattr."""
         found: dict[str, list[ast.AST]] = defaultdict(list)
+        asked = [
+            call.args for call in self.of(ast.Call) if isinstance(call.func, ast.Name) and call.func.id == "hasattr"
+        ]
+        doubted = {f"{self.full(a[0])}.{a[1].value!s}" for a in asked if len(a) == 2 and isinstance(a[1], ast.Constant)}
         for node in (*self.of(ast.Attribute), *self.of(ast.Name)):
-            if name := self.full(node):
+            if (name := self.full(node)) and name not in doubted:
                 found[name].append(node)
         for line in self.of(ast.ImportFrom):
             if line.module and not line.level:
@@ -167,7 +173,8 @@ class Source:
         """Return whether the function itself calls instructions; a function that makes kernels does not."""
         inner = [one for one in self.held(function, ast.FunctionDef) if one is not function]
         made = {id(node) for one in inner for node in self.held(one, ast.Call)}
-        return any(self.full(call.func).startswith(_DEVICE) for call in self._calls(function) if id(call) not in made)
+        called = (self.full(call.func) for call in self._calls(function) if id(call) not in made)
+        return any(name.startswith(_DEVICE) and not name.startswith(_HOST) for name in called)
 
     def _calls(self, function: ast.FunctionDef) -> Iterator[ast.Call]:
         return (node for statement in function.body for node in self.held(statement, ast.Call))

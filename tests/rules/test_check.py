@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 from neff_bench.doors import judging
+from neff_bench.rules.findings import of_source
 from neff_bench.rules.report import forecast
+from neff_bench.rules.source import Source
 
 KERNEL = """\
 import numpy as np
@@ -232,3 +234,10 @@ def test_what_is_found_before_the_time_is_up_is_told(tmp_path, monkeypatch):
     (answer,) = judging.judge_files([judging.Task(path, "trn2")], jobs=1)
     assert [one.code for one in answer.findings] == ["NBLE603"]
     assert (answer.recorded, answer.untold) == (1, "took longer than 4 s")
+
+
+def test_a_function_of_the_host_that_asks_for_names_is_no_kernel():
+    text = KERNEL.format(operator="multiply") + (
+        "\ndef grid(n):\n    if not hasattr(nl, 'nc'):\n        raise ValueError('no nc')\n    return nl.nc(n)\n"
+    )
+    assert [one.code for one in of_source(Source(text, "k.py"), "trn2")] == []

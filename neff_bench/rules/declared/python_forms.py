@@ -2,6 +2,7 @@
 
 # fmt: off
 import ast
+import builtins
 from collections.abc import Callable, Iterator
 
 from neff_bench.rules.judges import refusal, source, syntax
@@ -19,6 +20,13 @@ _FUNCTIONS: dict[type[ast.AST], str] = {
     ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
 }
 """What nki.language calls an operator."""
+_BUILTINS = ("isinstance", "type", "slice", "print", "min", "max", "abs", "str", "bool", "int", "float", "divmod", "tuple", "list", "dict", "len")
+_METHODS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.List: ("append", "clear", "copy", "count", "extend", "index", "pop", "remove", "reverse"),
+    ast.Dict: ("clear", "copy", "get", "items", "keys", "pop", "setdefault", "values"),
+}
+_MATH = ("ceil", "floor", "gcd", "log2", "log10", "pow", "sqrt")
+"""What the parser knows of Python's own functions, of the methods of lists and dictionaries, and of math."""
 _MAKES = ("nki.language.ndarray", "nki.language.zeros", "nki.language.full")
 
 
@@ -158,6 +166,34 @@ def _on_registers(given: Source) -> Iterator[ast.AST]:
         if isinstance(function, ast.FunctionDef) and function.name in bodies:
             registers = {one.arg for one in function.args.args}
             yield from (node for node in given.below(function) if isinstance(node, ast.BinOp) and any(isinstance(one, ast.Name) and one.id in registers for one in (node.left, node.right)))
+
+
+def _unknown_builtins(given: Source) -> Iterator[ast.AST]:
+    """Yield calls of Python's own functions that the parser does not know; it says of classes, such as set and frozenset, something else."""
+    own = {one.name for one in given.of(ast.FunctionDef)} | set(given.names)
+    unknown = {name for name in dir(builtins) if name.islower()} - {"range", "set", "frozenset", *_BUILTINS} - own
+    return _nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in unknown)
+
+
+def _unknown_methods(given: Source) -> Iterator[ast.AST]:
+    """Yield methods of texts, methods of lists and dictionaries that the parser does not know, and such functions of math."""
+    for function in given.device:
+        made: dict[str, type[ast.AST]] = {one.id: type(node.value) for node in given.held(function, ast.Assign) for one in node.targets if isinstance(one, ast.Name)}
+        for node in given.held(function, ast.Call):
+            if isinstance(node.func, ast.Attribute) and not given.full(node.func):
+                of, text = node.func.value, isinstance(node.func.value, ast.JoinedStr) or _words(node.func.value, str)
+                if text or (isinstance(of, ast.Name) and node.func.attr not in _METHODS.get(made.get(of.id, ast.Name), (node.func.attr,))):
+                    yield node
+            elif given.full(node.func).startswith("math.") and given.full(node.func)[5:] not in _MATH:
+                yield node
+
+
+def _leaving(given: Source) -> Iterator[ast.AST]:
+    """Yield what leaves a dynamic loop; not what leaves another loop inside of it."""
+    for loop in _loops(given):
+        inner = {id(one) for kind in (ast.For, ast.While) for other in given.held(loop, kind) if other is not loop for one in given.below(other)}
+        for kind in (ast.Break, ast.Continue, ast.Return):
+            yield from (node for node in given.held(loop, kind) if kind is ast.Return or id(node) not in inner)
 
 
 def _keyword_only(given: Source) -> Iterator[ast.AST]:
@@ -353,7 +389,7 @@ rule("P205", "the parser refuses a comprehension", "a loop", "parser prefill kil
 rule("P206", "no import inside of a kernel", "import at the top of the file", "parser prefill", "FM", syntax(ast.Import, ast.ImportFrom), until=_PARSER, says="NKI does not support 'import' statements within a function")
 rule("P207", "no raise inside of a kernel", "assert", "parser harness", "FM", syntax(ast.Raise), until=_PARSER, says="NKI does not support raise statements")
 rule("P208", "no try inside of a kernel", "test before the call", "guide parser", "DF", syntax(ast.Try), until=_PARSER, says="NKI does not support 'try' statements")
-rule("P209", "repr is not known inside of a kernel", "make the text outside", "harness", "M", _of(ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id == "repr"), until=_PARSER, says="failed to resolve name 'builtins.repr'")
+rule("P209", "the parser does not know this function of Python", "a loop, or compute it outside", "parser harness prefill", "FM", source(_unknown_builtins), until=_PARSER, says="failed to resolve name 'builtins.repr'")
 rule("P210", "no function is defined inside of a kernel", "define it at the top of the file", "parser trnsci trnrand", "FM", syntax(ast.FunctionDef), since="2.29", until="2.31", says="NKI does not support inner function definitions")
 rule("P211", "no subscript among several targets of an assignment", "one assignment each", "parser trnsci trnrand", "FM", _of(ast.Tuple, lambda node: isinstance(node.ctx, ast.Store) and any(isinstance(one, ast.Subscript) for one in node.elts)), since="2.29", until=_PARSER, says="expecting pattern")
 rule("P212", "a class that a kernel uses inherits NKIObject", "class Name(nl.NKIObject)", "notes", "D", source(_plain_classes), until=_PARSER)
@@ -374,7 +410,7 @@ rule("P226", "no dynamic loop inside of nl.no_reorder", "take the loop out", "no
 rule("P229", "a kernel is a function of its arguments alone: its result is kept", "make what changes an argument", "notes", "D", source(_impure), since="2.29")
 rule("P230", "an enumeration is neither a number nor a text", "its member, such as nisa.dge_mode.hwdge", "migration", "D", _arguments(_ENUMS, int, str), since="2.29")
 rule("P231", "a buffer is no string", "nl.sbuf, nl.psum, nl.shared_hbm", "migration", "D", _arguments(("buffer",), str), since="2.29")
-rule("P232", "the parser knows no numpy inside of a kernel", "compute it outside", "guide", "I", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func).startswith("numpy."))), until=_PARSER)
+rule("P232", "the parser knows no functions of numpy", "compute it outside", "parser guide", "F", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func).startswith("numpy."))), until=_PARSER, says="not found")
 rule("P233", "a for loop binds one name", "for pair in pairs, then pair[0] and pair[1]", "parser spectral", "FM", _of(ast.For, lambda node: not isinstance(node.target, ast.Name)), until=_PARSER, says="expecting simple variable")
 rule("P234", "the parser knows no del, match, global, nonlocal, class or async inside of a kernel", "if and else, a dictionary", "parser", "F", syntax(ast.Delete, ast.Match, ast.Global, ast.Nonlocal, ast.ClassDef, ast.AsyncFor, ast.AsyncWith), until=_PARSER, says="NKI does not support 'del' statements")
 rule("P235", "the parser expands no * and **", "name each argument", "parser", "F", source(_stars), until=_PARSER, says="tuple expansion is not supported")
@@ -382,6 +418,14 @@ rule("P236", "range stands in a for loop alone", "append to a list in a loop", "
 rule("P237", "a kernel knows no set", "a tuple", "guide deepseek", "DM", source(_sets), until=_PARSER, says="'in' expected (any, list) or (any, tuple)")
 rule("P238", "a kernel calls nothing of os, time or random", "ask outside, and give it as an argument", "megakernel", "M", source(_of_modules), until=_PARSER)
 rule("P239", "what nl.fori_loop gives its body has no arithmetic", "put it into the bounds of the loop, or scalar_offset=", "deepseek", "M", source(_on_registers), since="2.32", until="2.32", says="'add' expected ... got (int, object)")
+rule("P242", "the parser refuses lambda, :=, yield, await and @", "a function at the top of the file; an assignment of its own", "parser", "F", syntax(ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.MatMult), until=_PARSER, says="unsupported expression")
+rule("P243", "a text has no format specifiers", "the value alone, f\"{x}\"", "parser", "F", _of(ast.FormattedValue, lambda node: node.format_spec is not None), until=_PARSER, says="NKI does no support format specifiers")
+rule("P244", "a number written in a kernel has 32 bits", "an argument of the kernel, or a tensor", "parser", "F", _of(ast.Constant, lambda node: type(node.value) is int and node.value >= 1 << 31), until=_PARSER, says="integer value is too large")
+rule("P245", "a loop has no else", "if after the loop", "parser", "F", _of(ast.For, lambda node: node.orelse), _of(ast.While, lambda node: node.orelse), until=_PARSER, says="for-orelse is not supported in NKI")
+rule("P246", "with stands before nl.no_reorder() alone", "the lines without with", "parser", "F", _of(ast.With, lambda node: any(item.optional_vars or not ast.unparse(item.context_expr).endswith("no_reorder()") for item in node.items)), until=_PARSER, says="only no_reorder is supported")
+rule("P247", "min and max take two numbers or one list", "min(a, min(b, c))", "parser", "F", _of(ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and (len(node.args) > 2 or node.keywords)), until=_PARSER, says="invalid arguments")
+rule("P248", "the parser knows no methods of texts, few of lists and dictionaries, and math alone", "compute it outside", "parser", "F", source(_unknown_methods), until=_PARSER, says="insert is not an attribute of list")
+rule("P249", "no break, continue and return inside of nl.dynamic_range", "a loop of range", "parser", "F", source(_leaving), until=_PARSER, says="break not allowed within dynamic loop")
 
 rule("S450", "nl.matmul needs transpose_x=True", "transpose x, or nisa.nc_matmul", "notes", "D", source(lambda given: (node for node in given.calls.get("nki.language.matmul", ()) if not any(word.arg == "transpose_x" for word in node.keywords) and len(node.args) < 3)), since="2.29")
 rule("D339", "this release knows no dtype of jax", "nl.float32 and the like", "notes", "D", source(lambda given: _nodes(given, ast.Attribute, lambda node: given.full(node) in ("jax.numpy.float32", "jax.numpy.bfloat16", "jax.numpy.float16", "jax.numpy.int32"))), until="2.29")
