@@ -188,6 +188,12 @@ def _unknown_methods(given: Source) -> Iterator[ast.AST]:
                 yield node
 
 
+def _lambdas(given: Source) -> Iterator[ast.AST]:
+    """Yield lambdas that are no body of nl.fori_loop and nl.while_loop."""
+    bodies = {id(one) for full in _LOOPS[1:] for node in given.calls.get(full, ()) for one in (*node.args, *(word.value for word in node.keywords))}
+    return _nodes(given, ast.Lambda, lambda node: id(node) not in bodies)
+
+
 def _leaving(given: Source) -> Iterator[ast.AST]:
     """Yield what leaves a dynamic loop; not what leaves another loop inside of it."""
     for loop in _loops(given):
@@ -418,7 +424,7 @@ rule("P236", "range stands in a for loop alone", "append to a list in a loop", "
 rule("P237", "a kernel knows no set", "a tuple", "guide deepseek", "DM", source(_sets), until=_PARSER, says="'in' expected (any, list) or (any, tuple)")
 rule("P238", "a kernel calls nothing of os, time or random", "ask outside, and give it as an argument", "megakernel", "M", source(_of_modules), until=_PARSER)
 rule("P239", "what nl.fori_loop gives its body has no arithmetic", "put it into the bounds of the loop, or scalar_offset=", "deepseek", "M", source(_on_registers), since="2.32", until="2.32", says="'add' expected ... got (int, object)")
-rule("P242", "the parser refuses lambda, :=, yield, await and @", "a function at the top of the file; an assignment of its own", "parser", "F", syntax(ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.MatMult), until=_PARSER, says="unsupported expression")
+rule("P242", "the parser refuses lambda, :=, yield, await and @", "a function at the top of the file; an assignment of its own", "parser", "F", source(_lambdas), syntax(ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.MatMult), until=_PARSER, says="unsupported expression")
 rule("P243", "a text has no format specifiers", "the value alone, f\"{x}\"", "parser", "F", _of(ast.FormattedValue, lambda node: node.format_spec is not None), until=_PARSER, says="NKI does no support format specifiers")
 rule("P244", "a number written in a kernel has 32 bits", "an argument of the kernel, or a tensor", "parser", "F", _of(ast.Constant, lambda node: type(node.value) is int and node.value >= 1 << 31), until=_PARSER, says="integer value is too large")
 rule("P245", "a loop has no else", "if after the loop", "parser", "F", _of(ast.For, lambda node: node.orelse), _of(ast.While, lambda node: node.orelse), until=_PARSER, says="for-orelse is not supported in NKI")
