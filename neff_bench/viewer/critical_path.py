@@ -38,21 +38,22 @@ def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
     if not rows.linked or rows.last is None:
         return ()
     (index, until), waited = rows.last, True
+    starts, is_dma, latest, on_engine, engine = rows.start, rows.is_dma, rows.latest, rows.on_engine, rows.engine
     steps: list[PathStep] = []
+    start = starts[index]
     while True:
-        start = rows.start[index]
-        spent_on = DMA if waited and rows.is_dma[index] else rows.engine(index)
         if until > start:
+            spent_on = DMA if waited and is_dma[index] else rows.engines[engine[index]]
             steps.append(PathStep(index, start, until, spent_on))
-        found = rows.latest[index]
-        if found < 0 or rows.start[found] < rows.first_ns:
+        found = latest[index]
+        if found < 0 or (begun := starts[found]) < rows.first_ns:
             return tuple(reversed(steps))
-        until, waited, index = start, found != rows.on_engine[index], found
+        until, start, waited, index = start, begun, found != on_engine[index], found
 
 
 class _Rows:
     """The instructions of a timeline as columns, whose elements are Python's own numbers: each step of the path asks for a few. `on_engine`: for each
-    the one that began before it on its engine, -1 for the first. `latest`: what each started after, -1 for the first of all. `linked`: whether the
+    the one that began before it on its engine, -1 for the first. `engine`: as an index into `engines`. `latest`: what each started after, -1 for the first of all. `linked`: whether the
     timeline tells what depends on what. `first_ns`: when the first work begins. `last`: the work that is done last, and when; None where none is done."""
 
     def __init__(self, timeline: Timeline) -> None:
@@ -64,20 +65,17 @@ class _Rows:
         )
         ids = IdIndex(rows)
         done = np.where(is_dma, _last_packets(timeline, ids, len(rows)), end)
-        self._engines = coded(rows, ("subgroup",), str)
+        engines = coded(rows, ("subgroup",), str)
+        self.engines = engines.values
         on_engine = _on_engine(coded(rows, ("subgraph", "subgroup"), lambda *both: both).codes, start)
         at, before, _ = links(rows)
         before = ids.find(before)
         at, before = at[before >= 0], before[before >= 0]
         self.linked = _is_linked(rows, len(before))
         self.first_ns, self.last = _ends(works, start, np.fmax(end, done))
-        columns: Any = (start, is_dma, on_engine, _latest(start, end, done, on_engine, at, before))
+        columns: Any = (start, is_dma, on_engine, _latest(start, end, done, on_engine, at, before), engines.codes)
         views: Any = map(memoryview, columns)
-        self.start, self.is_dma, self.on_engine, self.latest = views
-
-    def engine(self, index: int) -> str:
-        """Return the engine of a row."""
-        return str(self._engines.values[self._engines.codes[index]])
+        self.start, self.is_dma, self.on_engine, self.latest, self.engine = views
 
 
 def _latest(

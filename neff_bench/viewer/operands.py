@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from math import prod
 from typing import Literal, NamedTuple
 
@@ -69,11 +70,8 @@ def operands_in(text: str, names: tuple[str, ...] = ("",)) -> tuple[Operand, ...
     """Return the operands that are access patterns, in the order of the text. `names`: of those that are asked for, each with its `=`."""
     channels = _CHANNELS.search(text) if "channels=" in text else None
     partitions = int(channels[1]) if channels else None
-    found: list[Operand] = []
-    for word in text.split():
-        if "[" in word and word.startswith(names):
-            found += _operands(word, partitions)
-    return tuple(found)
+    found = [_operands(word, partitions) for word in text.split() if word.startswith(names) and "[" in word]
+    return found[0] if len(found) == 1 else tuple(chain.from_iterable(found))
 
 
 @lru_cache(maxsize=1 << 14)  # many instructions share an operand

@@ -72,11 +72,11 @@ def case_of(name: str, timed: Sequence[Simulated], texts: Sequence[Mapping[str, 
 
 def figures_of(case: Case) -> Figures:
     """Return the figures of a case of one side."""
-    from neff_bench.viewer.page.totals import path_totals, track_totals
+    from neff_bench.viewer.page.totals import path_totals
 
     events = case.events
     return Figures(
-        {one.title: one.busy_ns / 1e3 for one in track_totals(events)},
+        {one.title: one.busy_ns / 1e3 for one in case.tracks},
         {what: ns / 1e3 for what, ns in path_totals(case.steps).items()},
         {events.lines[one.line]: one.own_ns / 1e3 for one in case.totals},
         case.sides[0].texts,

@@ -24,7 +24,7 @@ from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
 from neff_bench.simulator.files.profile import (
     FIRST_DMA_ENGINE,
     accumulation_flags,
-    operands_of,
+    operand_texts,
     queue_type,
     sensitivity_table,
 )
@@ -173,20 +173,12 @@ class _Core:
             flags[at] = flag
         key = np.where(
             (origin < 0) | (opcode == _EVENT_SEMAPHORE),
-            -1,
+            -5,
             origin * 5 + np.where(opcode == _MATMUL, 1 + flags[index], 0),
         )
-        texts: dict[int, str] = {}
-
-        def text(one: int) -> str:
-            if one < 0:
-                return ""
-            step, flag = divmod(one, 5)
-            if step not in texts:
-                texts[step] = operands_of(self.program, self.steps[step])
-            return texts[step] + (f" acc_flags={flag - 1}" if flag else "")
-
-        return _texts(key, text)
+        texts = [*operand_texts(self.program, self.number), ""]  # the last is of what has no origin
+        ends = ("", *(f" acc_flags={flag}" for flag in range(4)))
+        return _texts(key, lambda one: texts[one // 5] + ends[one % 5])
 
     def _origins(self, origin: np.ndarray) -> dict[str, Coded]:
         """Return the line, and those that called it, of what comes from a step; -1 is of none."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
 from neff_bench.parsers.records import merged
 from neff_bench.simulator.compiler.code.assembler import Code
+from neff_bench.simulator.compiler.program.columns import DTYPES, INDEX, Views, operand_names, table_of
 from neff_bench.simulator.files.neff import NeffContent
 from neff_bench.simulator.files.usage import memory_use
-from neff_bench.simulator.program import ENGINES, Access, Instruction, Program
+from neff_bench.simulator.program import ENGINES, Instruction, Program
 from neff_bench.simulator.timing.counters import simulator_keys, summarise
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 from neff_bench.simulator.timing.sensitivity import INSTRUCTIONS_MAX, sensitivities
@@ -167,7 +169,7 @@ def _instructions(
     instructions = program.cores[number]
     first = schedule.first[number]
     graph = f"sg{number:02d}"
-    flags = accumulation_flags(instructions, timed.code)
+    flags, operands = accumulation_flags(instructions, timed.code), operand_texts(program, number)
     columns = (rows.engine, rows.opcode, rows.index, rows.pc, rows.start_ps, rows.end_ps, rows.wait_ns)
     for engine, opcode, index, pc, start, end, wait in zip(*(c.tolist() for c in columns), strict=True):
         row: dict[str, Any] = {
@@ -187,7 +189,7 @@ def _instructions(
         }
         if index >= 0:
             instruction = instructions[int(code.origin[index])]
-            row["operands"] = operands_of(program, instruction) if opcode != _EVENT_SEMAPHORE else ""
+            row["operands"] = operands[code.origin[index]] if opcode != _EVENT_SEMAPHORE else ""
             row["instruction_type"] = "TRANSPOSE" if code.transpose[index] else "REGULAR"
             row |= _origin(program, instruction)
             row["compiler_opcode"] = instruction.op
@@ -252,23 +254,38 @@ def _add_bytes(row: dict[str, Any], timed: CoreSchedule, index: int) -> None:
         row["is_psum_read_sbuf_write"] = True
 
 
-def operands_of(program: Program, instruction: Instruction) -> str:
-    """Return the operands and attributes of an instruction as profiles write them."""
-    parts = [f"{name}={_view(program, access)}" for name, access in instruction.reads.items()]
-    parts += [f"{name}={_view(program, access)}" for name, access in instruction.writes.items()]
-    parts += [f"{name}={value}" for name, value in instruction.attributes.items()]
-    return " ".join(parts)
+def operand_texts(program: Program, number: int) -> list[str]:
+    """Return the operands and attributes of each instruction of core `number` as profiles write them."""
+    import numpy as np
+
+    table = table_of(program)
+    columns, names = table.cores[number], operand_names(table.kinds)
+    views = _view_texts(program, columns.views)
+    is_operand = columns.role != INDEX
+    keys = (columns.name * len(views) + columns.view)[is_operand].tolist()
+    words = {key: f"{names[key // len(views)]}={views[key % len(views)]}" for key in {*keys}}
+    said = [words[key] for key in keys]
+    starts = np.append(0, is_operand.cumsum())[columns.use_start].tolist()
+    return [
+        " ".join((*said[first:last], *[f"{name}={value}" for name, value in step.attributes.items()]))
+        for step, (first, last) in zip(program.cores[number], pairwise(starts), strict=True)
+    ]
 
 
-def _view(program: Program, access: Access) -> str:
-    buffer = program.buffers[access.buffer]
-    return f"{access.dtype}@{buffer.memory}:{buffer.name}+{access.offset}{_pattern(access.pattern)}"
+def _view_texts(program: Program, views: Views) -> list[str]:
+    steps, sizes = views.step.tolist(), views.length.tolist()
+    patterns = [
+        _pattern(tuple(steps[first:last]), tuple(sizes[first:last]))
+        for first, last in pairwise(views.pattern_start.tolist())
+    ]
+    places = [f"@{buffer.memory}:{buffer.name}+" for buffer in program.buffers]
+    columns = views.dtype.tolist(), views.buffer.tolist(), views.offset.tolist(), patterns
+    return [f"{DTYPES[dtype]}{places[buffer]}{offset}{pattern}" for dtype, buffer, offset, pattern in zip(*columns)]
 
 
 @lru_cache(maxsize=4096)  # the instructions of a loop share a few
-def _pattern(pattern: tuple[tuple[int, int], ...]) -> str:
-    steps, sizes = (",".join(map(str, numbers)) for numbers in (zip(*pattern) if pattern else ((), ())))
-    return f"[{steps}][{sizes}]"
+def _pattern(steps: tuple[int, ...], sizes: tuple[int, ...]) -> str:
+    return f"[{','.join(map(str, steps))}][{','.join(map(str, sizes))}]"
 
 
 def _dma(

@@ -116,11 +116,11 @@ def _on_gpsimd(facts: Facts) -> Iterator[Advice]:
 def _handoffs(facts: Facts) -> Iterator[Advice]:
     """Yield the advice to pipeline: the engines of the path take as long as the busiest of them."""
     steps = [step for step in facts.path if not facts.kind(step.index).opcode.startswith("DMA_")]
-    changes = Counter(
-        " and ".join(sorted((one.spent_on, other.spent_on)))
-        for one, other in pairwise(steps)
-        if one.spent_on != other.spent_on and one.end_ns == other.begin_ns
-    )
+    changes: Counter[str] = Counter()
+    pairs = Counter((one.spent_on, other.spent_on) for one, other in pairwise(steps) if one.end_ns == other.begin_ns)
+    for (one, other), count in pairs.items():
+        if one != other:
+            changes[" and ".join(sorted((one, other)))] += count
     if changes.total() < FEW:
         return
     core = facts.kind(steps[-1].index).subgraph

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neff_bench.chips import CHIPS, Chip
-from neff_bench.parsers.event_columns import Coded, IdIndex, coded, field_of, links, numbers
+from neff_bench.parsers.event_columns import Coded, Columns, IdIndex, coded, field_of, links, numbers
 from neff_bench.parsers.event_rows import Timeline
 from neff_bench.parsers.formats.ntff import family_of
 from neff_bench.parsers.formats.opcodes import SETUP
@@ -109,7 +109,9 @@ class Facts:
 
     @cached_property
     def _texts(self) -> Coded:
-        return coded(self.rows, ("operands",), str)
+        """The operands of each row; a text may be there more than once."""
+        of_columns = self.rows.columns.get("operands") if isinstance(self.rows, Columns) else None
+        return coded(self.rows, ("operands",), str) if of_columns is None else of_columns
 
     def text(self, index: int) -> str:
         """Return the operands of a row, as the profile writes them."""
@@ -182,20 +184,35 @@ class Facts:
     def time_us(self, indices: Collection[int], spent_on: str | None = None) -> float:
         """Return the time that these instructions take on the critical path, of it what is `spent_on` one thing; without a path, the time that no other
         work runs beside them."""
-        chosen = set(indices)
         if self.path:
-            steps = [step for step in self.path if step.index in chosen and spent_on in (None, step.spent_on)]
-            return sum(step.end_ns - step.begin_ns for step in steps) / NS_PER_US
+            of_these = self._on_path(indices)
+            if spent_on is not None:
+                of_these = of_these & np.array([step.spent_on == spent_on for step in self.path], bool)
+            return float(self._steps[1][of_these].sum()) / NS_PER_US
+        chosen = set(indices)
         others = [index for index in self.indices(lambda row: row.opcode not in SETUP) if index not in chosen]
         beside = covered_ns(self.starts(others), spans(self.timeline.dma))
         return (covered_ns(self.starts(others), spans(self.timeline.dma), self.starts([*chosen])) - beside) / NS_PER_US
 
+    @cached_property
+    def _steps(self) -> tuple[Any, Any]:
+        """Row and time in ns of each step of the critical path."""
+        steps = [(step.index, step.end_ns - step.begin_ns) for step in self.path]
+        index, time_ns = np.array(steps, np.float64).reshape(-1, 2).T
+        return index.astype(np.int64), time_ns
+
+    def _on_path(self, indices: Collection[int]) -> Any:
+        """Return for each step of the critical path whether it is one of these instructions."""
+        chosen = np.zeros(len(self.rows), bool)
+        chosen[np.fromiter(indices, np.int64, len(indices))] = True
+        return chosen[self._steps[0]]
+
     def at(self, indices: Collection[int]) -> str:
         """Return the source lines on which these instructions spend the most time of the critical path, for the end of a sentence; "" where they are not known."""
-        chosen, spent = set(indices), defaultdict[str, float](float)
-        for step in self.path:
-            if step.index in chosen:
-                spent[self._lines.values[self._lines.codes[step.index]]] += step.end_ns - step.begin_ns
+        spent, of_these = defaultdict[str, float](float), self._on_path(indices)
+        index, time_ns = (column[of_these] for column in self._steps)
+        for line, ns in zip(self._lines.codes[index].tolist(), time_ns.tolist()):
+            spent[self._lines.values[line]] += ns
         spent.pop("", None)
         return f"; most at {', '.join(nlargest(LINES, spent, key=spent.__getitem__))}" if spent else ""
 

@@ -7,7 +7,8 @@ function makeTimeline(host, head, events) {
   let last = 0;
   for (let i = 0; i < events.count; i++) if (events.end[i] > last) last = events.end[i];
   const whole = { from: 0, to: last || 1 };
-  const size = events.names.length, paints = (event, ofDma) => FAMILIES.indexOf(ofDma ? "dma" : head.tracks[trackOf(head, event)].family) * size + events.name[event];
+  const size = events.names.length, tracks = trackNumbers(head, events), bases = head.tracks.map(track => FAMILIES.indexOf(track.family) * size), ofDmas = FAMILIES.indexOf("dma") * size;
+  const paints = (event, ofDma) => (ofDma ? ofDmas : bases[tracks[event]]) + events.name[event];
   const t = { host, head, events, whole, view: { ...whole }, scroll: 0, selected: -1, area: null, moment: null, found: null, text: "", lines: [], showPath: true,
     path: head.path.length ? pathRow(head, events, paints) : null, onPath: new Set(head.path.map(([event]) => event)),
     base: $(".base"), over: $(".over"), frame: 0, painted: 0 };
@@ -19,17 +20,17 @@ function makeTimeline(host, head, events) {
 
 function layOut(t) {
   Object.assign(t, lanesOf(t.head, t.path));
-  const plane = t.base.parentElement, height = Math.min(t.height, Math.max(200, innerHeight * HEIGHT_MAX));
+  const plane = t.base.parentElement, height = Math.min(t.height, Math.max(200, innerHeight * HEIGHT_MAX)), width = plane.clientWidth, ratio = devicePixelRatio || 1;
+  if (t.size && t.size.width === width && t.size.height === height && t.ratio === ratio) return; // as it is painted already
   plane.style.height = `${height}px`;
-  t.labels = Math.min(LABELS_MAX, plane.clientWidth * LABELS_PART);
-  t.ratio = devicePixelRatio || 1;
-  t.size = { width: plane.clientWidth, height, plot: Math.max(1, plane.clientWidth - t.labels) };
+  t.labels = Math.min(LABELS_MAX, width * LABELS_PART);
+  t.ratio = ratio;
+  t.size = { width, height, plot: Math.max(1, width - t.labels) };
   for (const canvas of [t.base, t.over]) {
     canvas.width = Math.round(t.size.width * t.ratio);
     canvas.height = Math.round(height * t.ratio);
   }
-  const width = Math.max(1, Math.round(t.size.plot * t.ratio));
-  t.image = new ImageData(width, t.base.height);
+  t.image = new ImageData(Math.max(1, Math.round(t.size.plot * t.ratio)), t.base.height);
   t.pixels = new Uint32Array(t.image.data.buffer);
   scrollBy(t, 0);
 }
@@ -42,7 +43,7 @@ function recolor(t) {
 }
 
 function redraw(t) {
-  t.frame ||= requestAnimationFrame(() => { t.frame = 0; paint(t); });
+  t.frame ||= requestAnimationFrame(() => paint(t));
 }
 
 function scrollBy(t, by) {
@@ -70,6 +71,8 @@ function pan(t, share) {
 }
 
 function paint(t) {
+  cancelAnimationFrame(t.frame);
+  t.frame = 0;
   const g = t.base.getContext("2d", { alpha: false }), { page, ratio } = t;
   g.setTransform(ratio, 0, 0, ratio, 0, 0);
   g.fillStyle = page.paper;

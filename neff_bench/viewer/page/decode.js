@@ -9,17 +9,29 @@ async function unpacked(id) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+// The columns of a case. Each is made when it is asked for: a first painting needs few.
 function columnsOf(described, data) {
   const columns = {};
   let at = 0;
   for (const [name, kind, count] of described) {
-    const column = new TYPES[kind](count), bytes = new Uint8Array(column.buffer), size = column.BYTES_PER_ELEMENT;
-    for (let plane = 0; plane < size; plane++, at += count)
-      if (size === 1) bytes.set(data.subarray(at, at + count));
-      else for (let i = 0, to = plane; i < count; i++, to += size) bytes[to] = data[at + i];
-    columns[name] = column;
+    const begin = at;
+    later(columns, name, () => columnOf(kind, count, data, begin));
+    at += count * TYPES[kind].BYTES_PER_ELEMENT;
   }
   return columns;
+}
+
+function columnOf(kind, count, data, at) {
+  const column = new TYPES[kind](count), bytes = new Uint8Array(column.buffer), size = column.BYTES_PER_ELEMENT;
+  for (let plane = 0; plane < size; plane++, at += count)
+    if (size === 1) bytes.set(data.subarray(at, at + count));
+    else for (let i = 0, to = plane; i < count; i++, to += size) bytes[to] = data[at + i];
+  return column;
+}
+
+// A property that is made when it is first read.
+function later(object, name, make) {
+  Object.defineProperty(object, name, { configurable: true, enumerable: true, get() { const value = make(); Object.defineProperty(object, name, { value }); return value; } });
 }
 
 function element(name, content, properties = {}) {

@@ -21,7 +21,7 @@ from neff_bench.viewer.page.encoding import pack
 from neff_bench.viewer.page.events import DEPENDENCES, FAMILIES, WAITS, Events, Side, events_of
 from neff_bench.viewer.page.html import BADGE, grid, heading, panel, text
 from neff_bench.viewer.page.plots import roofline_svg
-from neff_bench.viewer.page.totals import LineTotal, line_totals
+from neff_bench.viewer.page.totals import LineTotal, TrackTotal, line_totals, track_totals
 from neff_bench.viewer.roofline import Point, Roofline
 from neff_bench.viewer.sources import place_of
 
@@ -58,6 +58,11 @@ class Case:
     def steps(self) -> Sequence[PathStep]:
         """The critical path of the one timeline; none of several."""
         return critical_path(self.sides[0].timeline) if len(self.sides) == 1 else ()
+
+    @cached_property
+    def tracks(self) -> Sequence[TrackTotal]:
+        """What the engines and queues add up to."""
+        return track_totals(self.events)
 
     @cached_property
     def totals(self) -> Sequence[LineTotal]:
@@ -233,7 +238,7 @@ def _panels(case: Case, events: Events, steps: Sequence[PathStep], totals: Seque
         yield from _scripted(simulated)
         yield panel("Source lines and operations", panels.lines(events, totals, bool(steps)), simulated, "lines")
         yield panel("Advice", panels.advice(found), simulated, "advice")
-        yield panel("Shares of engines and DMA", panels.shares(events), simulated, "shares")
+        yield panel("Shares of engines and DMA", panels.shares(events, case.tracks), simulated, "shares")
         yield from _roofline(case)
         yield panel("Critical path", panels.path(steps), simulated, "path")
         constants = sensitivity(timeline)

@@ -3,27 +3,30 @@ const INSTANT_NS = 0.25; // how long an event without a duration is drawn
 
 async function loadEvents(number, head) {
   const columns = columnsOf(head.columns, await unpacked(`columns-${number}`));
-  const count = head.count, start = new Float64Array(count), end = new Float64Array(count), busy = new Float64Array(count + 1);
+  const { duration, name } = columns, count = head.count, gaps = columns.start, start = new Float64Array(count), end = new Float64Array(count), busy = new Float64Array(count + 1);
   const gapped = head.columns.find(column => column[0] === "start")[3] === "row";
   for (const track of head.tracks)
     for (const [first, last] of track.rows)
-      for (let i = first, at = 0; i < last; i++) start[i] = at = gapped ? at + columns.start[i] : columns.start[i];
+      for (let i = first, at = 0; i < last; i++) start[i] = at = gapped ? at + gaps[i] : gaps[i];
   for (let i = 0; i < count; i++) {
-    const shown = columns.duration[i] || INSTANT_NS;
+    const shown = duration[i] || INSTANT_NS;
     end[i] = start[i] + shown;
     busy[i + 1] = busy[i] + shown;
   }
-  const beforeStart = new Uint32Array(count + 1), before = new Uint32Array(columns.before.length);
+  const events = { number, count, start, end, busy, duration, name, names: head.names, lines: head.lines, stacks: head.stacks, details: null, after: null };
+  for (const column of ["stack", "amount", "detail", "pc"]) later(events, column, () => columns[column]);
+  later(events, "edges", () => edgesOf(count, columns));
+  return events;
+}
+
+// What each event came after: `before[k]` by `reason[k]`, for k from `first[event]` up to `first[event + 1]`.
+function edgesOf(count, columns) {
+  const { before: backs, before_count: counts, reason } = columns, first = new Uint32Array(count + 1), before = new Uint32Array(backs.length);
   for (let i = 0, k = 0; i < count; i++) {
-    for (const stop = k + columns.before_count[i]; k < stop; k++) {
-      const back = columns.before[k];
-      before[k] = back & 1 ? i + (back + 1) / 2 : i - back / 2;
-    }
-    beforeStart[i + 1] = k;
+    for (const stop = k + counts[i]; k < stop; k++) before[k] = backs[k] & 1 ? i + (backs[k] + 1) / 2 : i - backs[k] / 2;
+    first[i + 1] = k;
   }
-  const { duration, name, stack, amount, detail, pc, reason } = columns;
-  return { number, count, start, end, busy, duration, name, stack, amount, detail, pc, before, beforeStart, reason,
-    names: head.names, lines: head.lines, stacks: head.stacks, details: null, after: null };
+  return { first, before, reason };
 }
 
 async function detailsOf(events) {
@@ -48,18 +51,19 @@ function trackOf(head, event) {
 }
 
 function predecessors(events, event) {
-  const found = [];
-  for (let k = events.beforeStart[event]; k < events.beforeStart[event + 1]; k++) found.push([events.before[k], events.reason[k]]);
+  const { first, before, reason } = events.edges, found = [];
+  for (let k = first[event]; k < first[event + 1]; k++) found.push([before[k], reason[k]]);
   return found.sort((a, b) => events.end[b[0]] - events.end[a[0]]);
 }
 
 function successors(events, event) {
   if (!events.after) {
+    const { first, before, reason } = events.edges;
     events.after = new Map();
     for (let i = 0; i < events.count; i++)
-      for (let k = events.beforeStart[i]; k < events.beforeStart[i + 1]; k++) {
-        const list = events.after.get(events.before[k]);
-        if (list) list.push([i, events.reason[k]]); else events.after.set(events.before[k], [[i, events.reason[k]]]);
+      for (let k = first[i]; k < first[i + 1]; k++) {
+        const list = events.after.get(before[k]);
+        if (list) list.push([i, reason[k]]); else events.after.set(before[k], [[i, reason[k]]]);
       }
   }
   return (events.after.get(event) || []).slice().sort((a, b) => events.start[a[0]] - events.start[b[0]]);

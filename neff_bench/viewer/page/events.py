@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -103,22 +103,11 @@ class Events:
         return self.start + self.duration
 
 
-Key = TypeVar("Key")
-
-
-class _Numbered(dict[Key, int]):
-    """Each thing once, with its number."""
-
-    def __missing__(self, key: Key) -> int:
-        self[key] = number = len(self)
-        return number
-
-
 def events_of(sides: Sequence[Side]) -> Events:
     """Return the events of one timeline, or of several whose tracks stand over each other."""
-    names: _Numbered[str] = _Numbered()
-    details: _Numbered[str] = _Numbered()
-    stacks: _Numbered[tuple[tuple[str, str], ...]] = _Numbered({(): 0})
+    names: dict[str, int] = {}
+    details: dict[str, int] = {}
+    stacks: dict[tuple[tuple[str, str], ...], int] = {(): 0}
     tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]] = {}
     parts: list[Any] = []
     edges: list[tuple[Any, ...]] = []
@@ -127,19 +116,19 @@ def events_of(sides: Sequence[Side]) -> Events:
         mine = [_columns(rows, side.letter, tracks, names, stacks, details) for rows in _tables(side.timeline)]
         parts += mine
         edges.append(_edges(side.timeline, first))
-        first += sum(len(part) for part in mine)
-    matrix = np.concatenate(parts) if parts else np.zeros((0, 8))
-    order, placed = _placed(matrix, tracks)
+        first += sum(part.shape[1] for part in mine)
+    columns = np.concatenate(parts, axis=1) if parts else np.zeros((8, 0))
+    order, placed = _placed(columns, tracks)
     moved = np.empty(len(order), np.int64)
     moved[order] = np.arange(len(order))
-    sorted_ = matrix[order]
-    name, stack, detail, pc = (sorted_[:, column].astype(np.int64) for column in (3, 4, 6, 7))
-    start, before, reason = _linked(edges, moved)
+    _, start, duration, *numbered, amount, detail, pc = columns[:, order]
+    name, stack, detail, pc = (column.astype(np.int64) for column in (*numbered, detail, pc))
+    before_start, before, reason = _linked(edges, moved)
     instruction = moved[: len(sides[0].timeline.instructions)] if sides else moved
-    lines: _Numbered[tuple[str, str]] = _Numbered()
-    numbers = tuple(tuple(lines[line] for line in lines_) for lines_ in stacks)
+    lines: dict[tuple[str, str], int] = {}
+    numbers = tuple(tuple(lines.setdefault(line, len(lines)) for line in lines_) for lines_ in stacks)
     return Events(
-        placed, sorted_[:, 1], sorted_[:, 2], name, stack, sorted_[:, 5], detail, pc, start, before, reason, instruction,
+        placed, start, duration, name, stack, amount, detail, pc, before_start, before, reason, instruction,
         tuple(names), tuple(line for _, line in lines), tuple(letter for letter, _ in lines), numbers, tuple(details),
     )  # fmt: skip
 
@@ -187,11 +176,11 @@ def _columns(
     table: _Table,
     letter: str,
     tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]],
-    names: _Numbered[str],
-    stacks: _Numbered[tuple[tuple[str, str], ...]],
-    details: _Numbered[str],
+    names: dict[str, int],
+    stacks: dict[tuple[tuple[str, str], ...], int],
+    details: dict[str, int],
 ) -> Any:
-    """Return (n, 8): track, start, duration, name, stack, amount, detail, pc of the rows of a table."""
+    """Return (8, n): track, start, duration, name, stack, amount, detail, pc of the rows of a table."""
     rows = table.rows
     place, name, detail = (coded(rows, fields, say) for fields, say in (table.place, table.name, table.detail))
     stack = coded(rows, _LINES, _stack)
@@ -201,21 +190,26 @@ def _columns(
         return tracks.setdefault(key, (len(tracks), kind, core, name, letter))[0]
 
     columns = (
-        _numbered(place, lambda one: track(*one)),
+        _column(place, [track(*one) for one in place.values]),
         numbers(rows, "timestamp"),
         numbers(rows, "duration"),
-        _numbered(name, names.__getitem__),
-        _numbered(stack, lambda lines: stacks[tuple((letter, line) for line in lines)]),
+        _column(name, _numbers(name.values, names)),
+        _column(stack, _numbers([tuple((letter, line) for line in lines) for lines in stack.values], stacks)),
         numbers(rows, table.amount),
-        _numbered(detail, details.__getitem__),
+        _column(detail, _numbers(detail.values, details)),
         numbers(rows, "pc") + 1 if table.amount == "evt_wait_time" else np.zeros(len(rows)),
     )
-    return np.stack(columns, axis=1)
+    return np.stack(columns)
 
 
-def _numbered(column: Coded, number: Callable[[Any], int]) -> Any:
-    """Return the number of each value, in the place of the value."""
-    return np.array([number(value) for value in column.values], np.float64)[column.codes]
+def _numbers(values: Sequence[Any], found: dict[Any, int]) -> list[int]:
+    """Return the number of each value. One that is new gets the next."""
+    return [found.setdefault(value, len(found)) for value in values]
+
+
+def _column(column: Coded, numbers: Sequence[int]) -> Any:
+    """Return a number for each row. `numbers`: of each value of the column."""
+    return np.array(numbers, np.float64)[column.codes]
 
 
 def _stack(line: str | None, calls: Sequence[str], hlo_name: str) -> tuple[str, ...]:
@@ -247,18 +241,19 @@ def _moved_by(variable: str, kind: str) -> str:
 
 
 def _placed(
-    matrix: Any, tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]]
+    columns: Any, tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]]
 ) -> tuple[Any, tuple[Track, ...]]:
     """Return the order of the events, and the tracks from top to bottom."""
     parts: list[Any] = []
     found: list[Track] = []
-    by_track = np.argsort(matrix[:, 0], kind="stable")
-    bounds = np.searchsorted(matrix[by_track, 0], np.arange(len(tracks) + 1))
+    of_track, start, duration = columns[:3]
+    by_track = np.argsort(of_track, kind="stable")
+    bounds = np.searchsorted(of_track[by_track], np.arange(len(tracks) + 1))
     at = 0
     for _, (number, kind, core, name, letter) in sorted(tracks.items()):
         mine = by_track[bounds[number] : bounds[number + 1]]
-        mine = mine[np.lexsort((-matrix[mine, 2], matrix[mine, 1]))]
-        levels = _levels(matrix[mine, 1], matrix[mine, 2]) if kind != "semaphore" else np.zeros(len(mine), np.int64)
+        mine = mine[np.lexsort((-duration[mine], start[mine]))]
+        levels = _levels(start[mine], duration[mine]) if kind != "semaphore" else np.zeros(len(mine), np.int64)
         mine = mine[np.argsort(levels, kind="stable")]
         ends = at + np.cumsum(np.bincount(levels))
         rows = tuple(zip([at, *ends[:-1].tolist()], ends.tolist()))
@@ -274,18 +269,14 @@ def _levels(start: Any, duration: Any) -> Any:
     if not (start[1:] < np.maximum.accumulate(end)[:-1]).any():
         return np.zeros(count, np.int64)
     after = np.maximum(np.searchsorted(start, end), np.arange(1, count + 1)).tolist()
-    levels = [0] * count
-    onward = [*range(count + 1)]  # from each event towards the next one that has no row yet, itself where it has none
+    levels, has_none = [0] * count, bytearray(b"\1") * count
     level = first = 0
-    while first < count:
+    while first >= 0:
         at = first
-        while at < count:
-            levels[at], onward[at] = level, at + 1
-            at = after[at]
-            while onward[at] != at:
-                onward[at] = at = onward[onward[at]]
-        while onward[first] != first:
-            onward[first] = first = onward[onward[first]]
+        while at >= 0:
+            levels[at], has_none[at] = level, 0
+            at = has_none.find(1, after[at])
+        first = has_none.find(1, first)
         level += 1
     return np.array(levels)
 

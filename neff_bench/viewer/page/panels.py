@@ -10,7 +10,7 @@ from neff_bench.viewer.critical_path import PathStep
 from neff_bench.viewer.page.events import FAMILIES, Events, Side
 from neff_bench.viewer.page.html import heading, table, text, us
 from neff_bench.viewer.page.plots import bar
-from neff_bench.viewer.page.totals import LineTotal, engine_shares, path_totals, total_ns, track_totals
+from neff_bench.viewer.page.totals import LineTotal, TrackTotal, engine_shares, path_totals, total_ns
 
 LINES_MAX = 400
 """The most lines of a table of source lines."""
@@ -75,13 +75,9 @@ def _gain(one: Advice) -> str:
 
 def _busy(side: Side, events: Events) -> dict[str, float]:
     """Return the part of the time in which each engine works: the profiler's figure, which the row has too, else what the events add up to."""
-    found = engine_shares(events, side.letter)
-    for family in found:
-        key = "dma_active_time_percent" if family == "dma" else f"{family}_engine_active_time_percent"
-        said = side.timeline.summary.get(key)
-        if isinstance(said, float):
-            found[family] = said
-    return found
+    keys = {family: f"{family}_{'' if family == 'dma' else 'engine_'}active_time_percent" for family in FAMILIES}
+    said = {family: side.timeline.summary.get(key) for family, key in keys.items()}
+    return engine_shares(events, side.letter, {family: one for family, one in said.items() if isinstance(one, float)})
 
 
 def _bars(side: Side, events: Events) -> str:
@@ -92,11 +88,11 @@ def _bars(side: Side, events: Events) -> str:
     return f'<table class="bars" aria-label="Busy, of the total"><tbody>{rows}</tbody></table>'
 
 
-def shares(events: Events) -> str:
+def shares(events: Events, tracks: Sequence[TrackTotal]) -> str:
     """Return how long each engine and each queue is busy."""
     total = total_ns(events)
     lines = []
-    for one in track_totals(events):
+    for one in tracks:
         cells = (one.title, str(one.events), us(one.busy_ns), percent(one.busy_ns, total))
         moved = "" if one.bytes is None else f"{one.bytes:,}"
         lines.append((cells, moved, bar(one.busy_ns / total if total else 0.0, one.family)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,14 +51,15 @@ def track_totals(events: Events) -> list[TrackTotal]:
     return found
 
 
-def engine_shares(events: Events, letter: str) -> dict[str, float]:
-    """Return the part of the time of one side in which each family of tracks works, the mean over its cores."""
+def engine_shares(events: Events, letter: str, known: Mapping[str, float]) -> dict[str, float]:
+    """Return the part of the time of one side in which each family of tracks works, the mean over its cores. `known`: of some families."""
     waits = np.array([name in WAITS for name in events.names], bool)
     tracks = [track for track in events.tracks if track.letter == letter and track.family != "wait"]
     whole = max((float(events.end[track.span].max()) for track in tracks), default=0.0)
     cores = {track.core for track in tracks if track.kind == "engine"} or {""}
-    busy = dict.fromkeys((family for family in FAMILIES if any(track.family == family for track in tracks)), 0.0)
-    for family, core in {(track.family, track.core) for track in tracks}:
+    families = [family for family in FAMILIES if any(track.family == family for track in tracks)]
+    busy = {family: known.get(family, 0.0) for family in families}
+    for family, core in {(track.family, track.core) for track in tracks if track.family not in known}:
         spans = [np.r_[track.span] for track in tracks if (track.family, track.core) == (family, core)]
         works = np.concatenate(spans)
         works = works[~waits[events.name[works]]]
