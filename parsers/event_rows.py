@@ -12,6 +12,12 @@ from dataclasses import dataclass, field
 import msgspec
 
 
+def core_name(subgraph: str) -> str:
+    """Return what people call the core of a row: `core 0` for `sg00`, as AWS's files have it; any other name as it is."""
+    number = subgraph.removeprefix("sg")
+    return f"core {int(number)}" if number != subgraph and number.isdecimal() else subgraph
+
+
 class InstructionRow(msgspec.Struct, gc=False, omit_defaults=True):
     """One instruction. `nki_source_location`, the innermost line, needs NKI_DEBUG_INFO at compile time; the names need the NEFF.
 

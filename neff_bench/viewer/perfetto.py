@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from neff_bench.chips.engines import ENGINES, SHOWN, TITLES
-from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline, UsageRow
+from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline, UsageRow, core_name
 from neff_bench.parsers.formats.perfetto import (
     CounterDescriptor,
     DebugAnnotation,
@@ -182,7 +182,7 @@ def _write_dma(writer: _Writer, group: int, rows: Sequence[DmaRow]) -> None:
     for row in rows:
         lanes[row.subgraph, row.queue_name or row.subgroup].append(row)
     for rank, ((core, queue), mine) in enumerate(sorted(lanes.items())):
-        name = f"{queue} {core}".strip()
+        name = f"{queue} {core_name(core)}".strip()
         for row, track in _on_tracks(writer, group, name, rank, mine):
             arguments = writer.arguments(
                 (
@@ -206,7 +206,7 @@ def _write_instructions(writer: _Writer, group: int, rows: Sequence[InstructionR
     order = {engine: place for place, engine in enumerate(ENGINE_ORDER)}
     by_engine = sorted(lanes.items(), key=lambda lane: (order.get(lane[0][1], len(order)), lane[0]))
     for rank, ((core, engine), mine) in enumerate(by_engine, ENGINES_FROM):
-        for row, track in _on_tracks(writer, group, f"{engine} {core}".strip(), rank, mine):
+        for row, track in _on_tracks(writer, group, f"{engine} {core_name(core)}".strip(), rank, mine):
             flow = flows.get(number[id(row)], b"")
             arguments = writer.arguments(
                 (
@@ -247,7 +247,7 @@ def _write_usage(writer: _Writer, group: int, rows: Sequence[UsageRow]) -> None:
     for row in rows:
         key = row.subgraph, row.type
         if key not in tracks:
-            name = f"{'SBUF' if row.type == 'sb' else row.type.upper()} in use {row.subgraph}".strip()
+            name = f"{'SBUF' if row.type == 'sb' else row.type.upper()} in use {core_name(row.subgraph)}".strip()
             tracks[key] = writer.track(name, group, USAGE_FROM + len(tracks), "%")
         writer.count(tracks[key], round(row.timestamp), 100 * row.usage_avg)
 
@@ -257,6 +257,6 @@ def _write_semaphores(writer: _Writer, group: int, rows: Sequence[SemaphoreRow])
     for row in rows:
         key = row.subgraph, str(row.id)
         if key not in tracks:
-            name = f"semaphore {row.id} {row.subgraph}".strip()
+            name = f"semaphore {row.id} {core_name(row.subgraph)}".strip()
             tracks[key] = writer.track(name, group, SEMAPHORES_FROM + len(tracks), "")
         writer.count(tracks[key], round(row.timestamp), row.value)

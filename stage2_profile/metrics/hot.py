@@ -61,6 +61,7 @@ Entry = TypeVar("Entry", Event, Line)
 
 def read_events(path: Path, neff: Path | None = None) -> list[Event]:
     """Return the events of a whole-profile JSON, of a Parquet profile, or of a trace with the names and lines of its NEFF. Raises `ParseError`."""
+    from neff_bench.parsers.event_rows import core_name
     from neff_bench.parsers.event_tables import read_timeline
     from neff_bench.parsers.formats.opcodes import SETUP
 
@@ -73,7 +74,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             where=row.nki_source_location or row.hlo_name or (CONTROL if row.opcode in SETUP else f"({row.opcode})"),
             opcode=row.opcode,
             operands=row.operands.strip() or row.bir_instruction_name,
-            core=row.subgraph,
+            core=core_name(row.subgraph).removeprefix("core "),
             start_us=row.timestamp / NS_PER_US,
             # An EVENT_SEMAPHORE does nothing but wait: the active times of a row leave it out, too.
             duration_us=0.0 if row.opcode == WAIT else row.duration / NS_PER_US,
@@ -95,7 +96,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             or (FETCH if row.queue_type == "instruction" else f"({row.queue_type})"),
             opcode=row.queue_type,
             operands=f"{row.variable} {row.transfer_size} bytes",
-            core=row.subgraph,
+            core=core_name(row.subgraph).removeprefix("core "),
             start_us=row.timestamp / NS_PER_US,
             duration_us=row.duration / NS_PER_US,
             wait_us=0.0,

@@ -1,5 +1,6 @@
 """Advice: findings with evidence and gain, the largest gain first."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -90,3 +91,11 @@ def test_a_simulated_timeline_tells_what_each_constant_would_gain(planted):
     found = sensitivity(planted("float32", "float32"))
     assert found[0].metric == "pe_clock_ghz" and found[0].gain_us > found[-1].gain_us > 0
     assert sensitivity(timeline()) == ()
+
+
+def test_engines_that_issue_dmas_are_advised_only_where_the_kernel_can_choose_one(planted):
+    timeline = planted("one queue")
+    assert timeline.summary["simulator_dialect"] == "current"
+    for dialect in ("old", ""):
+        other = replace(timeline, summary={**timeline.summary, "simulator_dialect": dialect})
+        assert not [one for one in advise(other) if one.title.startswith("Issue DMAs")]

@@ -87,8 +87,8 @@ def read():
 def test_each_row_is_one_slice_at_its_time_on_its_track(read):
     found = Counter(one[:4] for one in read.slices)
     assert found == Counter(
-        [(f"{one.subgroup} sg00", one.opcode, one.timestamp, one.timestamp + one.duration) for one in ROWS]
-        + [("Q1-E64 sg00", one.variable, 0, 8) for one in PACKETS]
+        [(f"{one.subgroup} core 0", one.opcode, one.timestamp, one.timestamp + one.duration) for one in ROWS]
+        + [("Q1-E64 core 0", one.variable, 0, 8) for one in PACKETS]
     )
     assert read.times == sorted(read.times)
 
@@ -100,7 +100,7 @@ def test_slices_carry_what_the_row_says(read):
 
 
 def test_semaphores_and_memory_are_counters(read):
-    assert set(read.counters) == {("semaphore S[5] (Tensor) sg00", 12, 3.0), ("SBUF in use sg00", 0, 25.0)}
+    assert set(read.counters) == {("semaphore S[5] (Tensor) core 0", 12, 3.0), ("SBUF in use core 0", 0, 25.0)}
 
 
 def test_arrows_follow_the_critical_path(read):

@@ -42,6 +42,8 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
         "simulator_model": model_name(schedule.chip.name),
         "simulator_time_error": time_error(program, schedule, unknown),
         "simulator_uncompared_operations": "; ".join(unknown),
+        # Kernels of the old dialect are those whose compiler keeps weights; a jax function is in neither dialect.
+        "simulator_dialect": "" if program.from_hlo else "old" if program.keeps_weights else "current",
         "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
         "simulator_low_total_time": total * found.low * 1e-9,
         "simulator_high_total_time": total * found.high * 1e-9,

@@ -64,14 +64,15 @@ def _partitions(text: str) -> int:
 def _one_queue(facts: Facts) -> Iterator[Advice]:
     issued = facts.indices(lambda row: row.opcode.startswith("DMA_"))
     by_engine = Counter(facts.kind(index).subgroup for index in issued)
-    if not by_engine:
+    # `nl.load` of the old dialect and a jax function choose no engine.
+    if not by_engine or facts.timeline.summary.get("simulator_dialect", "current") != "current":
         return
     engine, count = by_engine.most_common(1)[0]
     if count < FEW or count < MOST * len(issued):
         return
     issue_us = facts.time_us(issued, engine)
     yield Advice(
-        "Issue DMAs from several engines, in current NKI as dma_copy(..., engine=nisa.engine.scalar): Sync, Scalar and GpSimd have queues of their own",
+        "Issue DMAs from several engines, as dma_copy(..., engine=nisa.engine.scalar): Sync, Scalar and GpSimd have queues of their own",
         f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}{facts.at(issued)}",
         issue_us * (1 - 1 / ISSUERS),
         f"{engine.lower()}_instruction_count",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from neff_bench.parsers.event_rows import Dependence
+from neff_bench.parsers.event_rows import Dependence, core_name
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
 from neff_bench.viewer.operands import shape_of
@@ -152,7 +152,7 @@ def _throttled(facts: Facts) -> Iterator[Advice]:
 
 
 def _chains(facts: Facts) -> Iterator[Advice]:
-    """Yield advice on elementwise instructions of which one reads only what the other wrote, which nobody else reads."""
+    """Yield advice on elementwise instructions of which one reads only what the other wrote, and no other does."""
     flows = _flows(facts)
     once = np.bincount(flows[:, 0], minlength=len(facts.rows)) == 1
     joins = np.array([kind.opcode in ELEMENTWISE for kind in facts.kinds.values], bool)[facts.kinds.codes]
@@ -166,7 +166,7 @@ def _chains(facts: Facts) -> Iterator[Advice]:
         spent = facts.time_us(group)
         yield Advice(
             f"Join elementwise instructions on one tile: {instruction}",
-            f"{len(group)} pairs, mostly {kinds.most_common(1)[0][0]}; nobody else reads what is between; the first instruction of each pair takes {spent:.1f} us {facts.alone}{facts.at(group)}",
+            f"{len(group)} pairs, mostly {kinds.most_common(1)[0][0]}, where only the second reads what the first writes; the first instructions of the pairs take {spent:.1f} us {facts.alone}{facts.at(group)}",
             spent,
             "vector_active_us",
         )
@@ -243,7 +243,7 @@ def _at_its_roof(facts: Facts) -> Iterator[Advice]:
         if facts.span_us and time >= BUSY * facts.span_us:
             yield Advice(
                 f"{engine} is at its roof: only less work for it helps",
-                f"{engine} of {core or 'the core'} works {time / facts.span_us:.0%} of the kernel's {facts.span_us:.1f} us",
+                f"{engine} of {core_name(core) or 'the core'} works {time / facts.span_us:.0%} of the kernel's {facts.span_us:.1f} us",
                 None,
                 f"{engine.lower()}_active_us",
             )

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from neff_bench.parsers.event_rows import core_name
 from neff_bench.terminal.answer import Grid
 from neff_bench.terminal.text import plain, plain_lines
 from neff_bench.viewer import operands
@@ -200,7 +201,7 @@ def _usage(case: Case) -> Iterator[dict[str, Any]]:
     for side in case.sides:
         found: dict[tuple[str, str], list[float]] = {}
         for row in sorted(side.timeline.usage, key=lambda row: row.timestamp):
-            found.setdefault((row.subgraph, row.type), []).extend((row.timestamp, row.usage_avg))
+            found.setdefault((core_name(row.subgraph), row.type), []).extend((row.timestamp, row.usage_avg))
         for (core, kind), values in sorted(found.items()):
             name = {"sb": "SBUF", "psum": "PSUM"}.get(kind, kind)
             title = plain(" ".join(filter(None, (side.letter, name, core))))

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from neff_bench.parsers.event_columns import Coded, IdIndex, coded, field_of, links, numbers
-from neff_bench.parsers.event_rows import Dependence, Timeline
+from neff_bench.parsers.event_rows import Dependence, Timeline, core_name
 
 Kind = Literal["dma", "engine", "semaphore"]
 KINDS: tuple[Kind, ...] = ("dma", "engine", "semaphore")
@@ -51,7 +51,7 @@ class Track(NamedTuple):
 
     @property
     def title(self) -> str:
-        """`A Tensor sg00`."""
+        """`A Tensor core 0`."""
         return " ".join(filter(None, (self.letter, self.name, self.core)))
 
     @property
@@ -150,21 +150,24 @@ def _tables(timeline: Timeline) -> tuple[_Table, ...]:
     return (
         _Table(
             timeline.instructions,
-            (("subgraph", "subgroup", "opcode"), lambda core, *rest: ("engine", core, engine_of(*rest))),
+            (("subgraph", "subgroup", "opcode"), lambda core, *rest: ("engine", core_name(core), engine_of(*rest))),
             (("opcode",), lambda opcode: opcode or "(no opcode)"),
             (("bir_instruction_name", "hlo_name", "operands", "alignment"), _detail),
             "evt_wait_time",
         ),
         _Table(
             timeline.dma,
-            (("subgraph", "queue_name", "subgroup", "queue_type"), lambda core, *rest: ("dma", core, queue_of(*rest))),
+            (
+                ("subgraph", "queue_name", "subgroup", "queue_type"),
+                lambda core, *rest: ("dma", core_name(core), queue_of(*rest)),
+            ),
             (("variable", "queue_type"), _moved_by),
             (("subgroup", "queue_type"), lambda *fields: "\n".join((*fields, ""))),
             "transfer_size",
         ),
         _Table(
             timeline.semaphores,
-            (("subgraph",), lambda core: ("semaphore", core, "Semaphores")),
+            (("subgraph",), lambda core: ("semaphore", core_name(core), "Semaphores")),
             (("id",), str),
             (("subgraph",), lambda _: ""),
             "value",

@@ -128,7 +128,7 @@ def test_keys_and_wheel_move_the_view_and_a_search_finds_what_python_finds(brows
     )
     browser.drag(plane[0] + 200, plane[1] + 40, plane[2] - 20, plane[3] - 20)
     browser.wait("document.querySelector('#side table')")
-    assert "TensorMatrix sg00" in details(browser)
+    assert "TensorMatrix core 0" in details(browser)
     assert "mm.py:2" in browser.value("document.querySelector('#side table:last-child').textContent")
 
 
@@ -168,10 +168,10 @@ def test_profiles_are_compared_event_by_event_and_printed(browser, tmp_path):
     sides = (Side("A", small()), Side("B", later), Side("C", small()))
     shown(browser, tmp_path / "page.html", document("diff", [Case("three", sides)]))
     titles = browser.value("neffBench.timeline.lanes.filter(lane => lane.kind === 'track').map(lane => lane.title)")
-    assert titles[:3] == ["A Q1 hardware sg00", "B Q1 hardware sg00", "C Q1 hardware sg00"]
+    assert titles[:3] == ["A Q1 hardware core 0", "B Q1 hardware core 0", "C Q1 hardware core 0"]
     click(browser, event_named(browser, "MATMUL"))
     browser.wait("document.querySelector('#side').textContent.includes('the same in C')")
-    assert "B begins +0.010 us, takes +0.300 us" in details(browser).replace("MATMUL, B TensorMatrix sg00", "B")
+    assert "B begins +0.010 us, takes +0.300 us" in details(browser).replace("MATMUL, B TensorMatrix core 0", "B")
     browser.value("document.querySelector('.lines tr[data-line]').click()")
     browser.wait("neffBench.timeline.found")
     assert browser.value("neffBench.timeline.found.count") == 3  # on each side

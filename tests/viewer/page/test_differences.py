@@ -38,9 +38,9 @@ def other_queue(timeline):
 @pytest.mark.parametrize(
     ("plant", "tracks", "lines"),
     [
-        (longer_product, {"TensorMatrix sg00": "+0.150"}, {"kernel.py:4": "+0.150", "kernel.py:9": "+0.150"}),
-        (another_copy, {"Vector sg00": "+0.060"}, {"kernel.py:6": "+0.060"}),
-        (other_queue, {"Q1 hardware sg00": "-0.020", "Q2 hardware sg00": "+0.210"}, {}),
+        (longer_product, {"TensorMatrix core 0": "+0.150"}, {"kernel.py:4": "+0.150", "kernel.py:9": "+0.150"}),
+        (another_copy, {"Vector core 0": "+0.060"}, {"kernel.py:6": "+0.060"}),
+        (other_queue, {"Q1 hardware core 0": "-0.020", "Q2 hardware core 0": "+0.210"}, {}),
     ],
 )
 def test_a_comparison_shows_the_planted_change_alone(plant, tracks, lines):

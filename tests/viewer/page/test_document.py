@@ -74,7 +74,7 @@ def test_a_comparison_says_what_differs_by_engine_line_and_counter():
     sides = [Side("A", a), Side("B", b), Side("C", c)]
     events = events_of(sides)
     cells = r"{}</td><td class=\"n\">0.200</td><td class=\"n\">0.500</td><td class=\"n\">0.200</td><td class=\"n\">\+0.300</td><td class=\"n\">2.5</td><td class=\"n\">\+0.000"
-    assert re.search(cells.format("TensorMatrix sg00"), by_track(events, "ABC"))
+    assert re.search(cells.format("TensorMatrix core 0"), by_track(events, "ABC"))
     assert re.search(cells.format("kernel.py:4"), by_line(events, sides))
     counters = by_counter(sides)
     assert "total_time</td>" in counters and "hbm_read_bytes" not in counters

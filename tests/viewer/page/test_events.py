@@ -16,7 +16,7 @@ def find(events, name):
 def test_tracks_stand_in_the_order_of_awss_viewer():
     events = events_of([Side("", small())])
     assert [track.title for track in events.tracks] == [
-        "Q1 hardware sg00", "Sync sg00", "TensorMatrix sg00", "Vector sg00", "Semaphores sg00",
+        "Q1 hardware core 0", "Sync core 0", "TensorMatrix core 0", "Vector core 0", "Semaphores core 0",
     ]  # fmt: skip
     assert len(events) == 6
 
@@ -62,10 +62,10 @@ def test_what_has_no_line_has_its_operation_of_the_graph():
 def test_two_timelines_stand_over_each_other_track_by_track():
     events = events_of([Side("A", small()), Side("B", small())])
     assert [track.title for track in events.tracks][:4] == [
-        "A Q1 hardware sg00",
-        "B Q1 hardware sg00",
-        "A Sync sg00",
-        "B Sync sg00",
+        "A Q1 hardware core 0",
+        "B Q1 hardware core 0",
+        "A Sync core 0",
+        "B Sync core 0",
     ]
     before = np.repeat(np.arange(len(events)), np.diff(events.before_start))
     letters = np.concatenate([[track.letter] * (track.span.stop - track.span.start) for track in events.tracks])

@@ -8,8 +8,8 @@ from tests.viewer.page.profiles import small
 
 def test_a_track_is_busy_while_one_of_its_events_runs():
     found = {one.title: (one.events, one.busy_ns, one.bytes) for one in track_totals(events_of([Side("", small())]))}
-    assert found["Q1 hardware sg00"] == (2, 220.0, 4096)
-    assert found["TensorMatrix sg00"] == (1, 200.0, None)
+    assert found["Q1 hardware core 0"] == (2, 220.0, 4096)
+    assert found["TensorMatrix core 0"] == (1, 200.0, None)
 
 
 def test_a_line_has_its_own_time_and_that_of_what_it_calls():
