@@ -16,7 +16,7 @@ from neff_bench.parsers.kinds import describe_json, kind_of
 from neff_bench.parsers.metadata import Metadata
 from neff_bench.parsers.neff import Neff, TensorInfo, read_neff, read_uuid
 from neff_bench.parsers.ntff import read_ntff
-from neff_bench.parsers.plausibility import doubts
+from neff_bench.parsers.plausibility import doubts, first_execution
 from neff_bench.parsers.profile_json import read_metadata, read_summary
 from neff_bench.parsers.summary import Summary
 from neff_bench.parsers.trace import Ntff
@@ -165,6 +165,7 @@ def describe_ntff(trace: Ntff) -> dict[str, Any]:
         "memory": [dataclasses.asdict(use) for use in trace.memory],
         "full_buffers": list(trace.full_buffers),
         "undecoded": dict(trace.undecoded),
+        "doubts": [*filter(None, [first_execution(trace.total_time_s, trace.most_active_time_s)])],
     }
 
 

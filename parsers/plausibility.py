@@ -76,8 +76,11 @@ def straight(neff: Neff) -> dict[str, int]:
 
 
 def first_execution(total_s: float | None, active_s: float | None) -> str | None:
-    """Return what there is to say of a time that is mostly the wait of a first execution; None for any other, or an unknown one."""
+    """Return what there is to say of a time that is mostly the wait of a first execution; None for any other, or an unknown one.
+    `active_s`: how long anything worked, or an upper bound of it."""
     if not total_s or active_s is None or active_s >= total_s * LEAST_ACTIVE:
         return None
-    times = f"active for {active_s:g} s of a total_time of {total_s:g} s"
-    return f"{times}, as a first execution is: --profile-nth-exec 2 captures a later one"
+    times = f"only {active_s * 1e6:.1f} of {total_s * 1e6:.1f} us are work"
+    return (
+        f"{times}: this looks like a first (cold) execution; capture a later one with --num-exec 2 --profile-nth-exec 2"
+    )

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RECORD = np.dtype(layout.RECORD)
-OUTSIDE = "instruction records outside of the loaded streams"
-"""The runtime's loader leaves them; they belong to no execution."""
+OUTSIDE = "instruction records of the runtime's loader"
+"""They lie outside of the loaded streams and belong to no execution."""
 PIECE_BYTES = 1 << 20
 TICKS_MAX = 1 << 62
 

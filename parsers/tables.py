@@ -7,12 +7,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.trace import MEANING
 from neff_bench.terminal.answer import Answer, Column, Grid
 
 Found = dict[str, Any]
 WRAPS = ("inputs", "outputs", "")
 """Columns whose text may take several lines."""
+ENGINES_BY_CODE = dict(zip(("pe", "act", "pool", "dve", "sp"), TITLES, strict=True))
 
 
 def answer(found: Sequence[Found], *, lists: bool) -> Answer:
@@ -224,7 +226,7 @@ def _trace(one: Found) -> list[Grid]:
         one["path"],
         [
             ("NTFF", f"version {one['version']}, {_bytes(one['bytes'])}"),
-            ("figures", MEANING[one["certainty"]]),
+            ("how exact", MEANING[one["certainty"]]),
             ("total time", f"{_microseconds(one['total_time_s'])} us" if one["total_time_s"] is not None else None),
             ("active time", f"{_microseconds(one['total_active_time_s'])} us" if one["total_active_time_s"] else None),
             ("cycles", one["neuroncore_cycle_count"]),
@@ -240,7 +242,8 @@ def _trace(one: Found) -> list[Grid]:
                 "records lost",
                 f"the device's buffers were full: {', '.join(one['full_buffers'])}" if one["full_buffers"] else None,
             ),
-            ("not decoded", ", ".join(f"{count} {name}" for name, count in one["undecoded"].items())),
+            ("not counted", ", ".join(f"{count} {name}" for name, count in one["undecoded"].items())),
+            *(("suspect", doubt) for doubt in one["doubts"]),
         ],
     )
     numbers = ["instructions", "instruction time (us)", "active time (us)"]
@@ -259,14 +262,33 @@ def _trace(one: Found) -> list[Grid]:
         for kind, dma in one["dma_kinds"].items()
     ]
     # The device lists every kind of use, most of them empty.
-    memory = [(use["core"], use["name"], use["bytes"]) for use in one["memory"] if use["bytes"]]
+    memory = [(use["core"], _use(use["name"]), use["bytes"]) for use in one["memory"] if use["bytes"]]
+    dma = one["dma"] or {}
+    moved = [
+        ("packets", dma.get("packets")),
+        ("bytes", dma.get("bytes")),
+        ("packet time", f"{_microseconds(dma['packet_time_s'])} us, summed over packets" if dma else None),
+        ("active time", f"{_microseconds(dma['active_time_s'])} us" if dma else None),
+        (
+            "not counted",
+            f"{dma['left_out_packets']} packets of queues that were busy when the execution began"
+            if dma.get("left_out_packets")
+            else None,
+        ),
+        ("queues", one["dma_queue_count"]),
+    ]
     return _some(
         facts,
         _grid("Engines", ["engine", *numbers], engines, numbers),
-        _pairs("DMA", [*(one["dma"] or {}).items(), ("queues", one["dma_queue_count"])]),
+        _pairs("DMA", moved),
         _grid("DMA by kind", ["kind", *kind_numbers], kinds, kind_numbers),
         _grid("Device memory", ["core", "use", "bytes"], memory, ["core", "bytes"]),
     )
+
+
+def _use(name: str) -> str:
+    """Return what memory is used for, with the engine that people know where the runtime says the compiler's name of it."""
+    return f"{name} ({ENGINES_BY_CODE[name]})" if name in ENGINES_BY_CODE else name
 
 
 def _traces(found: Sequence[Found]) -> Grid:
@@ -288,7 +310,7 @@ def _traces(found: Sequence[Found]) -> Grid:
             )
         )
     numbers = ["bytes", "total (us)", "cycles", "tensor active (us)", "DMA active (us)", "DMA bytes"]
-    return _list("NTFF", found, ["version", "certainty", *numbers, "NEFF"], rows, numbers)
+    return _list("NTFF", found, ["version", "how exact", *numbers, "NEFF"], rows, numbers)
 
 
 def _profile(one: Found) -> list[Grid]:
@@ -296,14 +318,23 @@ def _profile(one: Found) -> list[Grid]:
         one["path"],
         [
             ("made by", _note(one)),
-            *(("doubtful", doubt) for doubt in one["doubts"]),
-            *((name, value) for name, value in one["summary"].items() if not isinstance(value, dict)),
+            *(("suspect", doubt) for doubt in one["doubts"]),
+            *(_figure(name, value) for name, value in one["summary"].items() if not isinstance(value, dict)),
         ],
     )
     checked = one["self_check"]
     title = f"Self-check: {checked['checked']} figures recomputed, {len(checked['disagreements'])} disagree"
     failures = [(failure["name"], failure["stated"], failure["computed"]) for failure in checked["disagreements"]]
     return [summary, _grid(title, ["figure", "stated", "computed"], failures)]
+
+
+def _figure(name: str, value: Any) -> tuple[str, Any]:
+    """Return a figure of a profile in the unit that people read: times in us, shares in percent."""
+    if name.endswith("_s") and isinstance(value, float):
+        return f"{name.removesuffix('_s')} (us)", _microseconds(value)
+    if name.endswith("_fraction") and isinstance(value, float):
+        return name.removesuffix("_fraction"), _percent(value)
+    return name, _rounded(value) if isinstance(value, float) else value
 
 
 def _profiles(found: Sequence[Found]) -> Grid:
@@ -320,7 +351,7 @@ def _profiles(found: Sequence[Found]) -> Grid:
                 _note(one),
             )
         )
-    numbers = ["total (us)", "MFU", "HFU", "MBU", "intensity", "disagreements"]
+    numbers = ["total (us)", "MFU", "HFU", "MBU", "FLOPs/byte", "wrong figures"]
     return _list("Profiles", found, [*numbers, "instance", ""], rows, numbers)
 
 

@@ -157,6 +157,13 @@ class Ntff:
         return len(self.instructions.pc) + self.event_count + self.dma.packets
 
     @property
+    def most_active_time_s(self) -> float | None:
+        """How long anything worked, at most: where the union is not known, the sum of engines and DMAs; None where these are not known either."""
+        if self.total_active_time_s is not None or self.dma is None:
+            return self.total_active_time_s
+        return self.dma.active_time_s + sum(engine.active_time_s for engine in self.engines.values())
+
+    @property
     def total_time_s(self) -> float | None:
         """Time of the execution in seconds, None where the trace does not say."""
         return None if self.total_time_ps is None else self.total_time_ps / 1e12

@@ -11,7 +11,7 @@ from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline
 from neff_bench.parsers.formats.ntff import DMA_ENGINES, SIMULATED, dma_kind
 from neff_bench.parsers.semaphores import semaphore_names, shown
-from neff_bench.parsers.trace import Ntff
+from neff_bench.parsers.trace import MEANING, Ntff
 from neff_bench.parsers.trace_summary import sizes_of, summary_of_trace
 
 
@@ -78,7 +78,7 @@ def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeli
         dma=_packets(trace, cores),
         semaphores=_updates(trace, cores, names),
         unnamed_count=unnamed if labels else None,
-        notes=(f"neff-bench read this trace itself, with no profiler ({trace.certainty})",),
+        notes=(f"read by neff-bench, with no profiler; {MEANING[trace.certainty]}",),
     )
 
 

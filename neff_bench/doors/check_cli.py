@@ -47,7 +47,7 @@ class CheckOptions:
     shapes: Path | None = option(type=FILE, help="Record the cases of this shapes file that name a kernel of KERNELS.")
     target: str = option(default="trn2", show_default=True, help=f"Chips, with commas: {', '.join(CHIPS)}.")
     sdk: str | None = option(
-        help="Releases: 2.32, 2.29..2.33 or 2.29,2.31.  [default: that of the compiler here, else the newest]"
+        help="Releases: 2.32, 2.29..2.33 or 2.29,2.31.  [default: that of the compiler here, else the newest that is out]"
     )
     form: str | None = option(
         "--format",
@@ -74,11 +74,14 @@ class CheckOptions:
 @command("check")
 @takes(CheckOptions)
 def check(options: CheckOptions) -> int:
-    """Say which rules of AWS's compiler the kernels in KERNELS break, by release of the SDK, without a device.
+    """Say which known rules of AWS's compiler the kernels in KERNELS break, by release of the SDK. It needs no device.
 
-    Each file's source is judged, and what it records: the cases of --shapes, else what the file launches when it runs as a script. Nothing
-    is executed. A folder stands for its Python files. `# nbl: ignore[E603]` on a line allows it. The exit code is 1 where a
-    release refuses a kernel.
+    Each file's source is judged, and each call that its kernels make: in the cases of --shapes, else in what the file launches when it runs
+    as a script. So without --shapes a script does run here; its kernels are recorded and not executed. A folder stands for its Python files.
+    `# nbl: ignore[E603]` on a line allows it. The exit code is 1 where a release refuses a kernel.
+
+    A code is NBL, a letter for what the rule is about, and a number: C collectives, D element types, E engines and operators, K libraries,
+    L launches, M memories, N names and arguments, P Python forms, S shapes, X DMAs.
 
     \b
     neff-bench check softmax.py
@@ -104,7 +107,8 @@ def check(options: CheckOptions) -> int:
     codes = _codes(options.select or "") - (_codes(options.ignore) if options.ignore else set())
     compiler = _compiler(shapes, releases) if options.with_neuronx_cc else None
     wanted = Wanted(frozenset(codes), releases, options.notes, options.strict, compiler)
-    files = [path for given in options.kernels for path in (sorted(given.rglob("*.py")) if given.is_dir() else [given])]
+    kernels = map(_from_here, options.kernels)
+    files = [path for given in kernels for path in (sorted(given.rglob("*.py")) if given.is_dir() else [given])]
     if odd := next((path for path in files if not path.is_file()), None):
         raise WrongCall(f"{odd}: not a plain file")
     if options.fix:
@@ -116,6 +120,11 @@ def check(options: CheckOptions) -> int:
     form = options.form or (options.output.suffix.lower().lstrip(".") if options.output else "")
     write_text(_told(form, answers, verdicts, texts), options.output)
     return int(any(said.startswith(REFUSES) for each in verdicts for said in each.values()))
+
+
+def _from_here(path: Path) -> Path:
+    """Return a path below the working directory as people write it, any other as it is given."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _compiler(shapes: Path | None, releases: Sequence[str]) -> str:

@@ -227,7 +227,7 @@ def shapes_for(source: Source) -> str:
         if source.kernels_of(function):
             required = function.args.args[: len(function.args.args) - len(function.args.defaults)]
             tensors = ", ".join(f"{one.arg}: {{shape: [128, 512], dtype: float32}}" for one in required)
-            return f"cases: [{{kernel: {Path(source.path).resolve()}:{function.name}, implementation: nki, inputs: {{{tensors}}}}}]"
+            return f"cases: [{{kernel: {source.path}:{function.name}, implementation: nki, inputs: {{{tensors}}}}}]"
     return ""
 
 

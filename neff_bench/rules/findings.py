@@ -15,6 +15,8 @@ from neff_bench.rules.call import Call, Kernel
 from neff_bench.rules.rule import Found, Level, OfCalls, OfKernel, OfSource, Refusal
 from neff_bench.rules.source import Source
 
+OLD_IMPORT = "NBLN156"
+"""The rule that imports of the old dialect break: it holds on all chips."""
 TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
 
 
@@ -57,14 +59,21 @@ def of_kernel(kernel: Kernel, target: str) -> list[Finding]:
 
 
 def of_source(source: Source, target: str) -> list[Finding]:
-    """Return what a source breaks. Of the old dialect only that it is old: its own names are right there."""
+    """Return what a source breaks. Of the old dialect only that it is old, once: its own names are right there."""
+    if source.old:
+        return _of_old(source)
     found = set()
     for rule in _rules(target):
-        if source.old and rule.code != "NBLN156":
-            continue
         for node, said in judged_source(rule, source):
             found.add(_finding(rule, f"{source.path}:{getattr(node, 'lineno', 0)}", said))
     return sorted(found)
+
+
+def _of_old(source: Source) -> list[Finding]:
+    """Return one finding for all imports of the old dialect, at the first of them."""
+    rule = RULES[OLD_IMPORT]
+    lines = sorted(getattr(node, "lineno", 0) for node, _ in judged_source(rule, source))
+    return [_finding(rule, f"{source.path}:{lines[0]}", f"{len(lines)} imports" if lines[1:] else "")] if lines else []
 
 
 def judged_source(rule: Rule, source: Source) -> Iterator[tuple[ast.AST, str]]:

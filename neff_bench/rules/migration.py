@@ -6,7 +6,7 @@ import ast
 from typing import NamedTuple
 
 from neff_bench.rules import RULES
-from neff_bench.rules.findings import judged_source
+from neff_bench.rules.findings import OLD_IMPORT, judged_source
 from neff_bench.rules.fixes import applied, edits
 from neff_bench.rules.source import Source
 
@@ -18,8 +18,8 @@ CODES = (
 _STILL = tuple(code for code in CODES if RULES[code].until is None)
 """The rules that hold for a file that already imports the current dialect: it may be half way."""
 
-OLD_IMPORT, NEW_IMPORT = "NBLN156", "the same from nki"
-"""The rule that old imports break, and what takes their place: the rule itself sends its reader to this command."""
+NEW_IMPORT = "the same from nki"
+"""What takes the place of an old import: the rule itself sends its reader to this command."""
 
 
 class Use(NamedTuple):

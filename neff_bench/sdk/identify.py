@@ -52,6 +52,7 @@ def between(text: str) -> tuple[str, ...]:
         first, _, last = part.strip().partition("..")
         for name in (first, last or first):
             if name not in known:
-                raise WrongCall(f"release {name!r} of the SDK is not known; known: {', '.join(known)}")
+                out = [one if load(one).date else f"{one} (announced)" for one in known]
+                raise WrongCall(f"release {name!r} of the SDK is not known; known: {', '.join(out)}")
         found += known[known.index(first) : known.index(last or first) + 1]
     return tuple(name for name in known if name in found)

@@ -1,4 +1,4 @@
-"""Says what a stated error says of a simulated row: whether its counts are exact, and why it has no range."""
+"""Says what a stated error says of a simulated row: whether its counts are exact, and what its range is."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ def is_exact(error: str | None) -> bool:
     return NOT_EXACT not in (error or "")
 
 
+def is_farthest(error: str | None) -> bool:
+    """Return whether the range reaches to the largest errors that were seen, because nothing like the row was measured."""
+    return FARTHEST in (error or "")
+
+
 def reason_of(error: str | None) -> str:
     """Return why nothing like a row was measured, or why its counts are not exact, in one clause."""
     said = (error or "the trace does not say how far off its times are").partition(": ")
-    return (said[2] if FARTHEST in said[0] else error or said[0]).partition(";")[0]
+    return (said[2] if is_farthest(said[0]) else error or said[0]).partition(";")[0]
 
 
 def exact_part(errors: Collection[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.parsers.plausibility import first_execution
-from neff_bench.parsers.trace import OF_OPCODE
+from neff_bench.parsers.trace import MEANING, OF_OPCODE
 from neff_bench.stage2_profile.metrics.metric import Evidence, values
 from neff_bench.stage2_profile.metrics.rows import METRICS
 
@@ -35,8 +35,8 @@ def trace_numbers(traces: Sequence[Ntff], *, model_flops: int | None, peak: floa
 
 def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
     """Return what must be said about numbers that our own reader took from traces."""
-    certainty = ", ".join(dict.fromkeys(trace.certainty for trace in traces))
-    notes = [f"neff-bench read this trace itself, with no profiler ({certainty})"]
+    meanings = "; ".join(dict.fromkeys(MEANING[trace.certainty] for trace in traces))
+    notes = [f"read by neff-bench, with no profiler; {meanings}"]
     full = dict.fromkeys(kind for trace in traces for kind in trace.full_buffers)
     undecoded: Counter[str] = Counter()
     for trace in traces:
@@ -46,10 +46,10 @@ def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
         notes.append(f"of a name that is not public, though their time is counted: {', '.join(unnamed)}")
     if undecoded:
         counts = ", ".join(f"{count} {name}" for name, count in undecoded.items())
-        notes.append(f"not decoded, and not in the numbers: {counts}")
+        notes.append(f"not in the numbers: {counts}")
     if full:
         notes.append(f"the device's buffers were full ({', '.join(full)}): the numbers are lower bounds")
-    waits = (first_execution(trace.total_time_s, trace.total_active_time_s) for trace in traces)
+    waits = (first_execution(trace.total_time_s, trace.most_active_time_s) for trace in traces)
     return tuple(dict.fromkeys((*notes, *filter(None, waits))))
 
 

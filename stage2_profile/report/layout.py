@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from neff_bench.chips.dtypes import SHORT
-from neff_bench.stage2_profile.metrics.exactness import is_exact, reason_of
+from neff_bench.stage2_profile.metrics.exactness import is_exact, is_farthest, reason_of
 from neff_bench.stage2_profile.metrics.metric import Metric
 from neff_bench.stage2_profile.metrics.rows import METRICS, Clock, Row, columns, to_dict, to_flat, with_ranks
 from neff_bench.terminal.answer import HIDDEN, NONE, Answer, Column, Grid
@@ -116,14 +116,15 @@ def _ranks(row: Row) -> list[str]:
     return [f"rank {row.rank} of {row.ranks}" if row.rank is not None else f"{row.ranks} ranks{slowest}"]
 
 
-NO_RANGE, NOT_EXACT = "~", "*"
+NO_RANGE, UNLIKE = "~", "*"
 """Marks behind a simulated total time."""
 
 
 def _marks(row: Row) -> str:
     simulated = row.source == "simulated" and row.total_time_us is not None
     no_range = NO_RANGE if simulated and row.total_time_low_us is None else ""
-    return no_range + (NOT_EXACT if simulated and not is_exact(row.time_error) else "")
+    unlike = simulated and (is_farthest(row.time_error) or not is_exact(row.time_error))
+    return no_range + (UNLIKE if unlike else "")
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
@@ -172,16 +173,19 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
     models: dict[str, list[str]] = {}
     for row in simulated:
         tool = row.tool if row.tool and not row.tool.startswith("NTFF") else "neuron-sim"
-        models.setdefault(tool.partition("+")[0], []).append(row.model or "no model")
+        models.setdefault(tool.partition(" ")[0], []).append(row.model or "no model")
     tools = [f"{tool} ({_models(set(of_tool))})" for tool, of_tool in sorted(models.items())]
-    inexact = any(NOT_EXACT in _marks(row) for row in simulated)
-    counts = f"counts are exact unless {NOT_EXACT}" if inexact else "no device; counts are exact"
-    lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
-    if any(row.total_time_low_us is not None for row in simulated):
-        lines.append("(low-high): hardware's time lies in it for 8 of 10 kernels (docs/fidelity.md).")
     marks = dict.fromkeys("".join(map(_marks, simulated)))
+    counts = f"instructions, bytes exact unless {UNLIKE}" if UNLIKE in marks else "instructions and bytes are exact"
+    lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
+    ranges = {UNLIKE in _marks(row) for row in simulated if row.total_time_low_us is not None}
+    if ranges == {True}:
+        lines.append("(low-high): from the smallest to the largest error yet seen (docs/fidelity.md).")
+    elif ranges:
+        unless = f", unless {UNLIKE}" if True in ranges else ""
+        lines.append(f"(low-high): 8 of 10 kernels lie in it on hardware{unless} (docs/fidelity.md).")
     if marks:
-        meaning = {NO_RANGE: "no range", NOT_EXACT: "inexact counts"}
+        meaning = {NO_RANGE: "no range", UNLIKE: "widest range"}
         why = dict.fromkeys(reason_of(row.time_error) for row in simulated if _marks(row))
         said = next(iter(why)) if len(why) == 1 else "for several reasons, see time_error in --format json"
         lines.append(f"{', '.join(f'{mark} {meaning[mark]}' for mark in marks)}: {said}.")

@@ -2,11 +2,13 @@
 
 import dataclasses
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from neff_bench.parsers.container import read_container, same_program
+from neff_bench.parsers.describe import describe_ntff
 from neff_bench.parsers.errors import ParseError, UnknownVersion
 from neff_bench.parsers.ntff import read_ntff
 from neff_bench.parsers.timeline import assemble
@@ -90,7 +92,7 @@ def test_unknown_tags_and_loader_records_are_named(files, write):
     outside, _ = files.instruction(0, 500, 10, 20)
     trace = read_ntff(write("a.ntff", files.ntff_of([begin, end, strange, outside])))
     assert trace.undecoded == {
-        "instruction records outside of the loaded streams": 1,
+        "instruction records of the runtime's loader": 1,
         "instruction records with tag 0x8e": 1,
         "instructions of opcode 0x99": 1,
     }
@@ -284,3 +286,11 @@ def test_every_dma_engine_and_queue_has_its_own_number(files, write):
     found = read_ntff(write("a.ntff", files.ntff_of([], packets))).dma_packets
     columns = zip(found.engine.tolist(), found.queue.tolist(), found.bytes.tolist(), strict=True)
     assert sorted(columns) == [(engine, queue, size(engine, queue)) for engine, queue in pairs]
+
+
+def test_a_trace_without_a_window_tells_of_a_first_execution_by_what_its_engines_did(files, write):
+    trace = read_ntff(write("a.ntff", files.ntff_of([*files.instruction(0, 0, 100, 200)])))
+    alone = replace(trace, total_active_time_s=None)
+    assert alone.most_active_time_s == pytest.approx(trace.total_active_time_s)
+    assert replace(alone, dma=None).most_active_time_s is None
+    assert "first (cold) execution" in describe_ntff(replace(alone, total_time_ps=10**9))["doubts"][0]

@@ -30,7 +30,7 @@ def test_an_engine_that_worked_longer_than_all_is_named():
 @pytest.mark.parametrize(("active", "named"), [(6e-6, True), (2e-4, False)])
 def test_a_first_execution_is_named(active, named):
     found = doubts(summary(total_time=1.87e-3, total_active_time=active))
-    assert bool(found) is named and all("first execution" in doubt for doubt in found)
+    assert bool(found) is named and all("first (cold) execution" in doubt for doubt in found)
 
 
 @pytest.mark.parametrize("key", ["total_time", "hbm_read_bytes", "mfu_estimated_percent", "event_count"])

@@ -241,3 +241,12 @@ def test_a_function_of_the_host_that_asks_for_names_is_no_kernel():
         "\ndef grid(n):\n    if not hasattr(nl, 'nc'):\n        raise ValueError('no nc')\n    return nl.nc(n)\n"
     )
     assert [one.code for one in of_source(Source(text, "k.py"), "trn2")] == []
+
+
+def test_imports_of_the_old_dialect_are_one_finding_and_a_path_below_here_is_short(tmp_path):
+    (tmp_path / "old.py").write_text(
+        "import neuronxcc.nki as nki\nimport neuronxcc.nki.isa as nisa\n@nki.jit\ndef f(x):\n    return x\n"
+    )
+    command = [sys.executable, "-m", "neff_bench", "check", str(tmp_path / "old.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout.count("NBLN156") == 1 and done.stdout.startswith("old.py:1: warning NBLN156 2 imports: ")

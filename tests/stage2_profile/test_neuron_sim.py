@@ -198,7 +198,7 @@ def test_what_was_captured_can_be_read_without_the_tool(built, tmp_path):
         run("neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--parse-only", "--format", "json").stdout
     )
     assert (read["status"], read["check"]) == ("captured", "passed")
-    assert "neff-bench read this trace itself" in read["warnings"][0]
+    assert "read by neff-bench, with no profiler" in read["warnings"][0]
     (viewed,) = json.loads(
         run("neff_bench.stage2_profile.cli", str(tmp_path / "store"), "--view-only", "--format", "json").stdout
     )

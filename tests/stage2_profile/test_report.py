@@ -71,7 +71,7 @@ def test_the_code_path_of_the_kernel_is_told(format):
 @pytest.mark.parametrize("format", ["table", "md"])
 def test_what_is_simulated_says_so_with_model_and_error(format):
     text = " ".join(render([row()], format).split())
-    assert "SIMULATED by neuron-sim 0.1.0 (7): no device" in text
+    assert "SIMULATED by neuron-sim (7): instructions and bytes are exact." in text
 
 
 def test_a_row_without_a_range_or_with_inexact_counts_is_marked_and_the_foot_says_why():
@@ -80,8 +80,24 @@ def test_a_row_without_a_range_or_with_inexact_counts_is_marked_and_the_foot_say
     lines = render([row(**known), row(time_error=error)], "table").splitlines()
     assert [line for line in lines if "56.0 (43-80)" in line]
     assert [line for line in lines if "56.0" in line and "~*" in line]
-    assert lines[-1] == "~ no range, * inexact counts: AWS may compile this HLO to another program."
+    assert lines[-1] == "~ no range, * widest range: AWS may compile this HLO to another program."
     assert "exact unless *" in lines[-3]
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        ([None], "8 of 10 kernels lie in it on hardware ("),
+        ([None, "the model was never compared"], "8 of 10 kernels lie in it on hardware, unless * ("),
+        (["the model was never compared"], "from the smallest to the largest error yet seen ("),
+    ],
+)
+def test_the_foot_promises_eight_of_ten_only_to_rows_whose_range_does(errors, said):
+    known = {"total_time_low_us": 43.0, "total_time_high_us": 80.0}
+    text = render(
+        [row(**known, time_error=why and f"-60 to +90 %, the farthest of 9 rows: {why}") for why in errors], "table"
+    )
+    assert said in text and ("*" in text) == (errors != [None])
 
 
 def test_several_reasons_and_the_models_of_several_chips_take_one_line_each():
@@ -91,7 +107,7 @@ def test_several_reasons_and_the_models_of_several_chips_take_one_line_each():
         for chip, reason in (("trn1", "one"), ("trn2", "other"))
     ]
     lines = render(marked, "table").splitlines()
-    assert lines[-1] == "~ no range, * inexact counts: for several reasons, see time_error in --format json."
+    assert lines[-1] == "~ no range, * widest range: for several reasons, see time_error in --format json."
     assert "(model 7.aa)" in lines[-2]
 
 
@@ -159,7 +175,7 @@ def test_what_is_said_of_several_rows_is_said_once():
     foot = render(rows, "table", width=120)
     assert "unchecked: 2 of 3 cases (a, ...): the bundle has no reference" in foot
     assert "warning: c: it spills" in foot
-    assert "SIMULATED by neuron-sim 0.1.0 (7, 8): no device" in foot
+    assert "SIMULATED by neuron-sim (7, 8): instructions" in foot
     assert "unchecked: all 2 cases: the bundle has no reference" in render(rows[:2], "table", width=120)
 
 
