@@ -30,13 +30,18 @@ def library_of(checkout: Path, cases: Iterable[Case]) -> Library:
 
 
 def covered(library: Library, cases: Iterable[Case]) -> dict[str, str]:
-    """Return for the entry of each kernel the glob of its cases. A wrapper of ours covers the kernels that it imports; a case of `qkv` also
+    """Return for the entry of each kernel the glob of its cases. A wrapper of ours covers the kernels that it imports, one in a
+    file the kernel that its case is named after; a case of `qkv` also
     covers what its module imports under the name `qkv_...`: the paths that it chooses from."""
     found: dict[str, str] = {}
     for case in cases:
         if case.implementation == "nkilib":
             module, _, name = entry_of(case).partition(":")
-            own = [kernel for kernel in library.kernels if kernel.entry == f"{module}:{name}"]
+            own = [
+                kernel
+                for kernel in library.kernels
+                if kernel.entry == f"{module}:{name}" or (module.endswith(".py") and kernel.name == case.kernel)
+            ]
             for kernel in own or library.imported_by(module):
                 found.setdefault(kernel.entry, f"{case.kernel}_*")
     for entry, glob in list(found.items()):

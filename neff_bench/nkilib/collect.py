@@ -1,15 +1,20 @@
 """A pytest plugin: nki-library's tests run up to the launch of a kernel, and what they would launch it with is written down.
 
-RECORD_TO names a folder, RECORD_KERNELS the entries of the kernels that are wanted, separated by spaces, RECORD_TARGET the chip. For each launch of one
-of them there is `<n>.npz` with the tensors and a line in `launches.jsonl`; for one that cannot be written down the line has a
-reason. Packages of the tests that are not installed are there by name; what calls them fails, and that test gives nothing.
+RECORD_TO names a folder, RECORD_KERNELS the entries of the kernels that are wanted, separated by spaces, RECORD_TARGET the chip,
+RECORD_TEST_S the CPU seconds that a test may take. For each launch of one of the kernels there is `<n>.npz` with the tensors of each rank,
+and the outputs that the test expects, and a line in `launches.jsonl`; for one that cannot be written down the line has a reason.
+Packages of the tests that are not installed are there by name; what calls them fails, and that test gives nothing.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
+import signal
 import sys
+from collections.abc import Iterator
 from enum import Enum
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -19,18 +24,19 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
-from neff_bench.nkilib.discover import LAUNCHES
+from neff_bench.neffs.dtypes import values_of
+from neff_bench.nkilib.discover import LAUNCHES, REFERENCE
+from neff_bench.nkilib.wrapper import cut
+from neff_bench.simulator.nki.jit import body
+from neff_bench.simulator.numpy_dtypes import dtype_name
 
-PER_KERNEL = 4
-"""Launches of a kernel that are looked at; the smallest is taken."""
-BYTES_MAX = 64 << 20
+PER_KERNEL = 2
+"""Launches of a kernel that are written down; the smallest is taken."""
+BYTES_MAX = 256 << 20
 """Tensors of a launch that are written down."""
-_EXACT = {np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")}
-"""Types that float32 holds exactly; npz has none of them."""
 _OPTIONAL = (
     "aws_embedded_metrics boto3 botocore fabric2 invoke pandas paramiko plotext pytest_html pytest_metadata scipy torch"
 ).split()
@@ -72,22 +78,35 @@ class _Record:
         self.folder, self.left, self.count = folder, dict.fromkeys(wanted, PER_KERNEL), 0
 
     def launch(self, arguments: Any) -> None:
-        entry = _entry(arguments.kernel_func)
-        if self.left.get(entry, 0) == 0:
-            return
-        self.left[entry] -= 1
+        for entry in _kernels(arguments.kernel_func):
+            if self.left.get(entry, 0):
+                self._write(entry, arguments)
+
+    def _write(self, entry: str, arguments: Any) -> None:
         said: dict[str, Any] = {"entry": entry, "target": os.environ["RECORD_TARGET"]}
         try:
-            tensors, said["arguments"] = _taken(arguments.kernel_input)
+            if _entry(arguments.kernel_func) != entry:
+                said["wrapper"] = cut(body(arguments.kernel_func))
+                said["launched"] = arguments.kernel_func.__name__
+            ranks = range(arguments.inference_args.collective_ranks)
+            tensors, said["arguments"] = _taken([_of_rank(arguments.kernel_input, rank) for rank in ranks])
             said["lnc"] = int(arguments.compiler_input.logical_nc_config)
-            said["inputs"] = {name: [list(array.shape), _name(array.dtype)] for name, array in tensors.items()}
-            said["bytes"] = sum(array.nbytes for array in tensors.values())
+            said["ranks"] = len(ranks)
+            said["inputs"] = {name: [list(of[0].shape), dtype_name(of[0].dtype)] for name, of in tensors.items()}
+            said["bytes"] = sum(array.nbytes for of in tensors.values() for array in of)
             if said["bytes"] > BYTES_MAX:
                 raise ValueError(f"its tensors have {said['bytes'] >> 20} MiB")
+            expected, said["tolerance"] = _expected(arguments.validation_args, ranks)
+            said["outputs"] = len(expected)
             said["file"] = f"{self.count}.npz"
-            plain: Any = {name: _plain(array) for name, array in tensors.items()}
+            plain: Any = {
+                f"{name}.{rank}": _plain(array)
+                for name, of in (tensors | expected).items()
+                for rank, array in enumerate(of)
+            }
             np.savez(self.folder / said["file"], **plain)
             self.count += 1
+            self.left[entry] -= 1
         except (TypeError, ValueError) as error:
             said = {"entry": entry, "reason": str(error)}
         with (self.folder / LAUNCHES).open("a", encoding="utf-8") as file:
@@ -99,8 +118,8 @@ class _Record:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests that nki-library marks as fast first."""
-    items.sort(key=lambda item: item.get_closest_marker("fast") is None)
+    """Put the tests with the smallest shapes first: their numbers stand in their names."""
+    items.sort(key=lambda item: math.prod(int(number) or 1 for number in re.findall(r"\d+", item.name)))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -118,21 +137,72 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     test_orchestrator.Orchestrator.execute = execute
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """End a test that takes long to make its inputs: others of the file may be faster."""
+
+    def late(*_: Any) -> None:
+        pytest.skip("its inputs take long")
+
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, float(os.environ["RECORD_TEST_S"]))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
 def _entry(kernel: Any) -> str:
     return f"{getattr(kernel, '__module__', '')}:{getattr(kernel, '__name__', '')}"
 
 
-def _taken(given: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return tensors and other arguments. Raises ValueError for what a shapes file cannot say."""
-    if not isinstance(given, dict):
-        raise ValueError("its inputs differ from rank to rank")
-    tensors, others = {}, {}
-    for name, value in given.items():
+def _kernels(launched: Any) -> Iterator[str]:
+    """Yield the entry of a launched kernel; and of a test's own wrapper those of the functions that it names."""
+    yield _entry(launched)
+    function = body(launched)
+    if getattr(launched, "__module__", "").startswith("test."):
+        names = function.__code__.co_names
+        yield from (_entry(function.__globals__[name]) for name in names if name in function.__globals__)
+
+
+def _of_rank(given: Any, rank: int) -> Any:
+    return given.for_rank(rank) if hasattr(given, "for_rank") else given
+
+
+def _taken(given: list[Any]) -> tuple[dict[str, list[np.ndarray]], dict[str, Any]]:
+    """Return tensors, for each rank, and other arguments. Raises ValueError for what a shapes file cannot say."""
+    tensors: dict[str, list[np.ndarray]] = {}
+    others = {}
+    for name, value in given[0].items():
         if isinstance(value, np.ndarray) and value.ndim:
-            tensors[name.removesuffix(_ALIAS)] = value
+            tensors[name.removesuffix(_ALIAS)] = [of[name] for of in given]
         else:
             others[name] = _said(name, value)
+            if any(_said(name, of[name]) != others[name] for of in given):
+                raise ValueError(f"argument {name} differs from rank to rank")
     return tensors, others
+
+
+def _expected(validation: Any, ranks: range) -> tuple[dict[str, list[np.ndarray]], list[float]]:
+    """Return the outputs that the test expects and its tolerance; nothing where it has a check of its own or leaves outputs out."""
+    given: Any = getattr(validation, "golden_output", None)
+    if hasattr(given, "for_rank"):
+        by_rank = [given.for_rank(rank) for rank in ranks]
+        names = list(by_rank[0])
+    else:
+        golden = getattr(given, "golden", given) or {}
+        by_rank, names = [golden for _ in ranks], list(getattr(given, "output_ndarray", golden))
+    if not names or any(set(of) != set(names) for of in by_rank):
+        return {}, []
+    outputs = {f"{REFERENCE}{at}": [of[name] for of in by_rank] for at, name in enumerate(names)}
+    if not all(isinstance(array, np.ndarray) for of in outputs.values() for array in of):
+        return {}, []
+    largest = [
+        np.abs(values[np.isfinite(values)]).max(initial=0) for values in map(values_of, map(np.stack, outputs.values()))
+    ]
+    rtol, atol = float(validation.relative_accuracy), float(validation.absolute_accuracy)
+    return outputs, [rtol, atol + rtol * float(min(largest))]
 
 
 def _said(name: str, value: Any) -> Any:
@@ -144,6 +214,8 @@ def _said(name: str, value: Any) -> Any:
         return {"ref": f"{type(value).__module__}:{type(value).__qualname__}.{value.name}"}
     if isinstance(value, (type, FunctionType)):
         return {"ref": f"{value.__module__}:{value.__qualname__}"}
+    if isinstance(value, np.dtype):
+        return dtype_name(value)
     if isinstance(value, (list, tuple)):
         return [_said(name, item) for item in value]
     given = _made_with(value)
@@ -166,9 +238,6 @@ def _made_with(value: Any) -> list[Any] | None:
     return given if same else None
 
 
-def _name(dtype: np.dtype) -> str:
-    return str(dtype.name)
-
-
 def _plain(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.float32) if array.dtype in _EXACT else array
+    """Return what npz can hold: float32 has every value of the types that numpy has not."""
+    return array if array.dtype.isbuiltin == 1 else values_of(array)

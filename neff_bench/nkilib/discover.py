@@ -23,13 +23,17 @@ from neff_bench.system.files import write_whole
 
 LAUNCHES = "launches.jsonl"
 """What the plugin writes (collect.py)."""
+REFERENCE = "reference "
+"""The expected outputs of a launch in its npz file, with a number."""
 ARRAYS = "arrays.py"
+TESTS_AT_LEAST = 10
+"""Tests of a file that come to their turn, however long each takes."""
 SHAPES = "shapes.yaml"
 _USAGE_ERROR = 4
 """pytest's exit code where a conftest.py cannot be imported."""
 _NO_TESTS = 5
 """pytest's exit code where no test is left: those of MX kernels are for the newer chip alone. All of nki-library is for chips with LNC 2."""
-_HEAD = '''"""Tensors of nki-library's tests, for the `values` of shapes.yaml."""
+_HEAD = '''"""Tensors of nki-library's tests and the outputs that they expect, for shapes.yaml."""
 
 from pathlib import Path
 
@@ -38,7 +42,16 @@ import numpy as np
 
 def load(file, name, digest):
     """`digest`: sha256 of the file, which makes the text of this module change with it."""
-    return lambda shape: np.load(Path(__file__).with_name(file))[name]
+    return lambda shape, rank: np.load(Path(__file__).with_name(file))[f"{name}.{rank}"]
+
+
+def expected(file, outputs, ranks, digest):
+    def reference(**inputs):
+        with np.load(Path(__file__).with_name(file)) as arrays:
+            by_output = [[arrays[f"reference {at}.{rank}"] for rank in range(ranks)] for at in range(outputs)]
+        return [np.stack(each) if ranks > 1 else each[0] for each in by_output]
+
+    return reference
 
 
 '''
@@ -61,10 +74,11 @@ def discover(library: Library, kernels: Sequence[Kernel], shapes: Path, out: Pat
     cases: dict[str, Mapping[str, Any]] = {}
     reasons = {kernel.entry: "no test imports it" for kernel in kernels}
     with tempfile.TemporaryDirectory(prefix="discover-") as scratch:
-        for file, wanted in _by_test(library, kernels).items():
+        for file, kernels_of in _by_test(library, kernels).items():
+            wanted = [kernel for kernel in kernels_of if kernel.name not in cases]
             folder = Path(scratch) / file.stem
             folder.mkdir()
-            ended = _run(library.path, file, [kernel.entry for kernel in wanted], folder, timeout_s)
+            ended = _run(library.path, file, [kernel.entry for kernel in wanted], folder, timeout_s) if wanted else ""
             for kernel in wanted:
                 launch, reason = _smallest(folder, kernel.entry)
                 if launch is not None:
@@ -77,11 +91,13 @@ def discover(library: Library, kernels: Sequence[Kernel], shapes: Path, out: Pat
 
 
 def _by_test(library: Library, kernels: Iterable[Kernel]) -> dict[Path, list[Kernel]]:
-    """Test file -> the kernels that are looked for in it; each kernel in one file."""
+    """Test file -> the kernels that are looked for in it; the likeliest file of each kernel before its others."""
     found: dict[Path, list[Kernel]] = {}
-    for kernel in kernels:
-        for file in library.tests_of(kernel)[:1]:
-            found.setdefault(file, []).append(kernel)
+    files = {kernel: library.tests_of(kernel) for kernel in kernels}
+    for turn in range(max(map(len, files.values()), default=0)):
+        for kernel, of in files.items():
+            for file in of[turn : turn + 1]:
+                found.setdefault(file, []).append(kernel)
     return found
 
 
@@ -89,6 +105,7 @@ def _run(checkout: Path, file: Path, entries: Sequence[str], folder: Path, timeo
     """Return what the tests did instead of launching a kernel."""
     words = ("-p", "neff_bench.nkilib.collect", "-q", str(file.relative_to(checkout)))
     told = environment(checkout, run_all=True, seed=0) | {"RECORD_TO": str(folder), "RECORD_KERNELS": " ".join(entries)}
+    told["RECORD_TEST_S"] = str(timeout_s / TESTS_AT_LEAST)
     for target in PAIRED:
         try:
             done = subprocess.run(
@@ -123,22 +140,24 @@ def _smallest(folder: Path, entry: str) -> tuple[dict[str, Any] | None, str | No
 def _write(out: Path, shapes: str, cases: Mapping[str, Mapping[str, Any]]) -> None:
     arrays, entries = [], []
     for name, launch in cases.items():
-        digest = sha256((out / f"{name}.npz").read_bytes()).hexdigest()
+        file = f"{name}.npz"
+        digest = sha256((out / file).read_bytes()).hexdigest()
         inputs = {}
         for tensor, (shape, dtype) in launch["inputs"].items():
-            arrays.append(f"{name}_{tensor} = load({f'{name}.npz'!r}, {tensor!r}, {digest!r})\n")
+            arrays.append(f"{name}_{tensor} = load({file!r}, {tensor!r}, {digest!r})\n")
             inputs[tensor] = {"shape": shape, "dtype": dtype, "values": f"{ARRAYS}:{name}_{tensor}"}
-        entry = {
-            "kernel": launch["entry"],
-            "name": name,
-            "implementation": "nkilib",
-            "lnc": launch["lnc"],
-            "target": launch["target"],
-            "inputs": inputs,
-        }
-        entries.append(
-            f"  - {json.dumps(entry | {'arguments': launch['arguments']} if launch['arguments'] else entry)}\n"
-        )
+        entry = {key: launch[key] for key in ("lnc", "target", "ranks")}
+        entry |= {"kernel": launch["entry"], "name": name, "implementation": "nkilib", "inputs": inputs}
+        if "wrapper" in launch:
+            write_whole(out / f"{name}_wrapper.py", launch["wrapper"].encode())
+            entry["kernel"] = f"{name}_wrapper.py:{launch['launched']}"
+        if launch["arguments"]:
+            entry["arguments"] = launch["arguments"]
+        if launch["outputs"]:
+            arrays.append(f"{name}_expected = expected({file!r}, {launch['outputs']}, {launch['ranks']}, {digest!r})\n")
+            rtol, atol = launch["tolerance"]
+            entry |= {"reference": f"{ARRAYS}:{name}_expected", "tolerance": {"rtol": rtol, "atol": atol}}
+        entries.append(f"  - {json.dumps(entry)}\n")
     write_whole(out / ARRAYS, (_HEAD + "".join(arrays)).encode())
     text = shapes if shapes.endswith("\n") else shapes + os.linesep
     write_whole(out / SHAPES, (text + "".join(entries)).encode())

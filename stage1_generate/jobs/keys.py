@@ -138,8 +138,9 @@ def _helpers(own: OwnKernel) -> tuple[str, ...]:
 
 
 def _references(value: Any) -> Iterator[str]:
-    if isinstance(value, dict) and set(value) == {"ref"}:
+    if isinstance(value, dict) and set(value) in ({"ref"}, {"ref", "args"}):
         yield value["ref"]
+        yield from _references(value.get("args"))
     elif isinstance(value, dict):
         for item in value.values():
             yield from _references(item)

@@ -1,8 +1,10 @@
 """Cases from the tests of nki-library: a small library with a test of its own runs in a real pytest process."""
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from neff_bench.nkilib.changed import covered, library_of
 from neff_bench.nkilib.coverage_cli import discover_cases
 from neff_bench.stage1_generate.jobs.tensors import draw
 from neff_bench.stage1_generate.own_kernel import kernel_of
@@ -38,7 +40,17 @@ def sums(x, mode, skip, out):
 
 
 @nki.jit
+def lists(x):
+    pass
+
+
+@nki.jit
 def ranks(x):
+    pass
+
+
+@nki.jit
+def part(x_sbuf, rows):
     pass
 
 
@@ -73,7 +85,7 @@ from test.integration.test_sums import launch
 
 @pytest.mark.trn3
 def test_scales():
-    launch(scales, x=np.zeros(4, np.float32))
+    launch(scales, dict(x=np.zeros(4, np.float32)))
 """,
     "test/utils/__init__.py": "",
     "test/utils/test_orchestrator.py": """
@@ -89,25 +101,52 @@ import boto3
 import ml_dtypes
 import numpy as np
 import pytest
-from nkilib_src.nkilib.core.sums import Mode, Skip, ranks, sums
+from nkilib_src.nkilib.core.sums import Mode, Skip, lists, part, ranks, sums
 from test.utils.test_orchestrator import Orchestrator
 
 
-def launch(kernel, **inputs):
-    compiler = SimpleNamespace(logical_nc_config=2)
-    Orchestrator().execute(SimpleNamespace(kernel_func=kernel, kernel_input=inputs, compiler_input=compiler))
+ROWS = 2 * 4
+UNUSED = Orchestrator
 
 
-@pytest.mark.parametrize("size", [64, 8])
+def launch(kernel, inputs, expected=None, ranks=1):
+    arguments = SimpleNamespace(kernel_func=kernel, kernel_input=inputs, validation_args=None)
+    arguments.compiler_input = SimpleNamespace(logical_nc_config=2)
+    arguments.inference_args = SimpleNamespace(collective_ranks=ranks)
+    if expected is not None:
+        arguments.validation_args = SimpleNamespace(golden_output=expected, relative_accuracy=0.01, absolute_accuracy=0.1)
+    Orchestrator().execute(arguments)
+
+
+@pytest.mark.parametrize("size", [64, 32, 16, 8])
 def test_sums(size):
     x = np.arange(size, dtype=np.float32).astype(ml_dtypes.bfloat16)
-    launch(sums, x=x, mode=Mode.FAST, skip=Skip(Mode.FAST), **{"out.must_alias_input": np.zeros(size, np.int32)})
+    out = {"out.must_alias_input": np.zeros(size, np.int32)}
+    launch(sums, dict(x=x, mode=Mode.FAST, skip=Skip(Mode.FAST), **out), {"out": np.full(size, 20, np.int32)})
+
+
+def test_lists():
+    launch(lists, dict(x=[np.zeros(3, np.float32)]))
 
 
 def test_ranks():
-    launch(ranks, x=[np.zeros(3, np.float32)])
+    inputs = SimpleNamespace(for_rank=lambda rank: dict(x=np.full(4, rank, np.float32)))
+    launch(ranks, inputs, SimpleNamespace(for_rank=lambda rank: {"out": np.full(4, 10 + rank, np.float32)}), ranks=2)
+
+
+def part_wrapper(x):
+    part(x, ROWS)
+
+
+def test_part():
+    launch(part_wrapper, dict(x=np.zeros(4, np.float32)))
 """,
 }
+
+
+def case_of(out, kernel):
+    (case,) = [case for case in read_shapes(out / "shapes.yaml") if case.kernel == kernel]
+    return case
 
 
 @pytest.fixture(scope="module")
@@ -126,8 +165,9 @@ def found(tmp_path_factory):
 def test_the_smallest_launch_of_a_test_becomes_a_case_with_its_tensors(found):
     out, result = found
     assert "covered: sums\n" in result.stdout
-    mlp, sums, _ = read_shapes(out / "shapes.yaml")
-    assert (mlp.kernel, sums.kernel, sums.lnc, sums.target) == ("mlp", "sums", 2, "trn2")
+    assert read_shapes(out / "shapes.yaml")[0].kernel == "mlp"
+    sums = case_of(out, "sums")
+    assert (sums.lnc, sums.target) == (2, "trn2")
     fast = {"ref": "nkilib_src.nkilib.core.sums:Mode.FAST"}
     skip = {"ref": "nkilib_src.nkilib.core.sums:Skip", "args": [fast, False]}
     assert sums.own.arguments == (("mode", fast), ("skip", skip))
@@ -144,8 +184,37 @@ def test_a_kernel_whose_tests_are_for_trn3_alone_gets_a_case_of_trn3(found):
 def test_a_kernel_without_a_case_is_named_with_the_reason(found):
     _, result = found
     assert result.exit_code == 1
-    assert "not covered: ranks: argument x is a ndarray\n" in result.stdout
+    assert "not covered: lists: argument x is a ndarray\n" in result.stdout
     assert "not covered: untested: no test imports it\n" in result.stdout
+
+
+def test_a_case_is_checked_with_what_its_test_expects(found):
+    out, _ = found
+    sums = case_of(out, "sums")
+    assert sums.own.tolerance == (0.01, 0.1 + 0.01 * 20)
+    (expected,) = kernel_of(sums, str(out)).reference({}, {"x": np.zeros(8, np.float32)})
+    assert expected.tolist() == [20] * 8
+
+
+def test_a_case_of_several_ranks_has_the_inputs_and_outputs_of_each(found):
+    out, _ = found
+    ranks = case_of(out, "ranks")
+    assert ranks.ranks == 2
+    kernel = kernel_of(ranks, str(out))
+    (x,) = kernel.inputs(None, "bfloat16")
+    assert [draw([x], 0, rank)["x"].tolist() for rank in range(2)] == [[0] * 4, [1] * 4]
+    (expected,) = kernel.reference({}, {})
+    assert expected.tolist() == [[10] * 4, [11] * 4]
+
+
+def test_a_kernel_that_tests_wrap_gets_the_wrapper_as_a_file_of_its_own(found):
+    out, _ = found
+    case = case_of(out, "part")
+    assert case.own.entry == "part_wrapper.py:part_wrapper"
+    text = (out / "part_wrapper.py").read_text()
+    assert "import part\n" in text and "ROWS = 2 * 4" in text and "Orchestrator" not in text
+    library = library_of(out.parent, [case])
+    assert covered(library, [case]) == {"nkilib_src.nkilib.core.sums:part": "part_*"}
 
 
 def test_nothing_is_left_in_the_library(found):
