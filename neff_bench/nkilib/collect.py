@@ -35,7 +35,7 @@ from neff_bench.simulator.numpy_dtypes import dtype_name
 
 PER_KERNEL = 2
 """Launches of a kernel that are written down; the smallest is taken."""
-BYTES_MAX = 256 << 20
+BYTES_MAX = 512 << 20
 """Tensors of a launch that are written down."""
 _OPTIONAL = (
     "aws_embedded_metrics boto3 botocore fabric2 invoke pandas paramiko plotext pytest_html pytest_metadata scipy torch"
@@ -213,7 +213,7 @@ def _said(name: str, value: Any) -> Any:
     if isinstance(value, Enum):
         return {"ref": f"{type(value).__module__}:{type(value).__qualname__}.{value.name}"}
     if isinstance(value, (type, FunctionType)):
-        return {"ref": f"{value.__module__}:{value.__qualname__}"}
+        return {"ref": f"{_module(value)}:{value.__qualname__}"}
     if isinstance(value, np.dtype):
         return dtype_name(value)
     if isinstance(value, (list, tuple)):
@@ -222,9 +222,19 @@ def _said(name: str, value: Any) -> Any:
     if given is None:
         raise ValueError(f"argument {name} is a {type(value).__name__}")
     return {
-        "ref": f"{type(value).__module__}:{type(value).__qualname__}",
+        "ref": f"{_module(type(value))}:{type(value).__qualname__}",
         "args": [_said(name, each) for each in given],
     }
+
+
+def _module(value: Any) -> str:
+    """Return where a class or function is imported from: a public module of NKI for what we put there."""
+    public = (
+        name
+        for name, module in sys.modules.items()
+        if name.startswith("nki.") and vars(module).get(value.__name__) is value
+    )
+    return next(public, None) or str(value.__module__)
 
 
 def _made_with(value: Any) -> list[Any] | None:

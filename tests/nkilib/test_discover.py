@@ -45,7 +45,7 @@ def lists(x):
 
 
 @nki.jit
-def ranks(x):
+def ranks(x, group):
     pass
 
 
@@ -79,6 +79,7 @@ def pytest_collection_modifyitems(config, items):
     "test/integration/test_scales.py": """
 import numpy as np
 import pytest
+from nki.collectives import ReplicaGroup
 from nkilib_src.nkilib.core.sums import scales
 from test.integration.test_sums import launch
 
@@ -101,12 +102,14 @@ import boto3
 import ml_dtypes
 import numpy as np
 import pytest
+from nki.collectives import ReplicaGroup
 from nkilib_src.nkilib.core.sums import Mode, Skip, lists, part, ranks, sums
 from test.utils.test_orchestrator import Orchestrator
 
 
 ROWS = 2 * 4
 UNUSED = Orchestrator
+GROUP = ReplicaGroup([[0, 1]])
 
 
 def launch(kernel, inputs, expected=None, ranks=1):
@@ -130,7 +133,7 @@ def test_lists():
 
 
 def test_ranks():
-    inputs = SimpleNamespace(for_rank=lambda rank: dict(x=np.full(4, rank, np.float32)))
+    inputs = SimpleNamespace(for_rank=lambda rank: dict(x=np.full(4, rank, np.float32), group=GROUP))
     launch(ranks, inputs, SimpleNamespace(for_rank=lambda rank: {"out": np.full(4, 10 + rank, np.float32)}), ranks=2)
 
 
@@ -200,6 +203,7 @@ def test_a_case_of_several_ranks_has_the_inputs_and_outputs_of_each(found):
     out, _ = found
     ranks = case_of(out, "ranks")
     assert ranks.ranks == 2
+    assert ranks.own.arguments == (("group", {"ref": "nki.collectives:ReplicaGroup", "args": [[[0, 1]]]}),)
     kernel = kernel_of(ranks, str(out))
     (x,) = kernel.inputs(None, "bfloat16")
     assert [draw([x], 0, rank)["x"].tolist() for rank in range(2)] == [[0] * 4, [1] * 4]
