@@ -1,4 +1,4 @@
-"""A kernel of the user's own, as plain data: everything that a declaration of a built-in kernel says, with numbers for the
+"""Declares a kernel of the user's own, as plain data: everything that a declaration of a built-in kernel says, with numbers for the
 dimensions. A shapes file, a script or a program makes it; it lies in `case.json` with the case."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of a kernel's files inside its bundle: `sources/<name>`, where `name` is what the compiler calls the file, without a leading `/`."""
+"""Keeps the text of a kernel's files inside its bundle: `sources/<name>`, where `name` is what the compiler calls the file, without a leading `/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neff-bench inspect`."""
+"""Declares `neff-bench inspect`, which shows what is in a file."""
 
 from __future__ import annotations
 

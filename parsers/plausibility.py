@@ -1,5 +1,5 @@
-"""Figures of a profile that no device can have: a wrong counter, a wrong rate, or a damaged file. And a time that is mostly the wait
-of a first execution."""
+"""Names figures of a profile that no device can have: a wrong counter, a wrong rate, or a damaged file. It also names a time that is
+mostly the wait of a first execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`inspect` for people: the descriptions of describe.py as tables."""
+"""Shows the descriptions of describe.py to people, as tables."""
 
 from __future__ import annotations
 

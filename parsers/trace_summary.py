@@ -1,4 +1,4 @@
-"""The keys of AWS's summary that follow from a trace, and from its NEFF."""
+"""Computes the keys of AWS's summary that follow from a trace, and from its NEFF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case's kernel: built in, described in the case, or declared in a Python file of the user's."""
+"""Finds a case's kernel: built in, described in the case, or declared in a Python file of the user's."""
 
 from __future__ import annotations
 

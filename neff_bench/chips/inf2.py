@@ -1,4 +1,4 @@
-"""Inferentia2: NeuronCore-v2. The overheads are those of the trace 128x128x512. What is not said here is that of trn2."""
+"""Says what an Inferentia2 (NeuronCore-v2) is. What is not said here is as on trn2."""
 
 from neff_bench.chips import trn2
 from neff_bench.chips.chip import like

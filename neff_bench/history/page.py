@@ -1,4 +1,4 @@
-"""The page of a history: one HTML file with its data inside, which opens from disk without a network."""
+"""Writes the page of a history: one HTML file with its data inside, which opens from disk without a network."""
 
 from __future__ import annotations
 

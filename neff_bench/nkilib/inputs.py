@@ -1,4 +1,4 @@
-"""Inputs of nki-library's kernels whose values must fit each other, for the cases of its benchmarks."""
+"""Makes the inputs of nki-library's kernels whose values must fit each other, for the cases of its benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rule in full, the list of all, and the page of the documentation."""
+"""Writes a rule in full, the list of all, and the page of the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The element types of programs: canonical names, numpy types, sizes, and conversion through float32.
+"""Knows the element types of programs: canonical names, numpy types, sizes, and conversion through float32.
 
 Engines compute in float32 and round once, to nearest even, when they write. The generic casts are slow, but for
 that of bfloat16 to float32: others round by integer arithmetic, float8 goes through tables of every code.

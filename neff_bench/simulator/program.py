@@ -1,4 +1,4 @@
-"""The program: what a front end (NKI recorder, HLO lowering) hands to the executor and to the timing model.
+"""Declares the program: what a front end (NKI recorder, HLO lowering) hands to the executor and to the timing model.
 
 A program knows shapes, never data, as a NEFF does. It holds one instruction list for each physical core of the
 logical core, in program order and before any scheduling, over a shared table of buffers.

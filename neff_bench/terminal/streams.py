@@ -1,4 +1,4 @@
-"""Standard output for the answer, standard error for all else, whatever they are connected to.
+"""Writes the answer to standard output and all else to standard error, whatever they are connected to.
 
 A closed stream, a full disk and a terminal that knows only ASCII must cost one line, never a traceback.
 """

@@ -1,4 +1,4 @@
-"""Named lists of shapes: `{preset: llm, implementation: nki}` in a shapes file, `--preset llm` on the command line.
+"""Names lists of shapes: `{preset: llm, implementation: nki}` in a shapes file, `--preset llm` on the command line.
 
 Every entry is a case without its implementation, dtype, target and LNC.
 """

@@ -1,4 +1,4 @@
-"""Captured outputs against the reference of the bundle."""
+"""Compares captured outputs with the reference of the bundle."""
 
 from __future__ import annotations
 

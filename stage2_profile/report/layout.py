@@ -1,4 +1,4 @@
-"""Rows as an answer: all keys for programs, the columns that people read for people."""
+"""Makes an answer of rows: all keys for programs, the columns that people read for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call of the profiler."""
+"""Calls the profiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for instructions in general, and for a kernel's own Python. A refusal that no rule of another file knows is looked for here."""
+"""Declares the rules of instructions in general, and of a kernel's own Python. A refusal that no rule of another file knows is looked for here."""
 
 # fmt: off
 from neff_bench.rules.judges import refusal

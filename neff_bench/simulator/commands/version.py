@@ -1,4 +1,4 @@
-"""What `neuron-sim --version` prints."""
+"""Says what `neuron-sim --version` prints."""
 
 from __future__ import annotations
 

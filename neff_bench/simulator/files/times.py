@@ -1,4 +1,4 @@
-"""The schedule of a simulated execution as the last bytes of its trace's data area: `capture` writes it, `view` reads it.
+"""Writes and reads the schedule of a simulated execution: the last bytes of its trace's data area, for `capture` and `view`.
 
 The records of a trace are in whole picoseconds, and do not say which instruction another one waited for. What `view` answers must
 not depend on a second simulation, so the trace holds the times as they were computed. The machine code is in the NEFF.

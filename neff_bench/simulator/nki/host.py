@@ -1,4 +1,4 @@
-"""What a script does with a kernel: call it, benchmark it, profile it.
+"""Does what a script asks of a kernel: call it, benchmark it, profile it.
 
 These calls start a device on a Trainium host. Here they run the kernel on the embedded toolchain, after `listen` was
 called, as `neff-bench run` does. All times are simulated and equal for every iteration. Options of the compiler change

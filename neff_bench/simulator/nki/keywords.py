@@ -1,4 +1,4 @@
-"""Words that the NKI compiler knows without an import: `sbuf`, `psum` and `hbm`, of which `view` makes a tensor."""
+"""Holds the words that the NKI compiler knows without an import: `sbuf`, `psum` and `hbm`, of which `view` makes a tensor."""
 
 from __future__ import annotations
 

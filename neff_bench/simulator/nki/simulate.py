@@ -1,4 +1,4 @@
-"""`nki.simulate`: run a kernel on arrays.
+"""Runs a kernel on arrays, as `nki.simulate`.
 
 As AWS's, it answers what a kernel computes, not whether its tensors fit: too many of them are a CapacityWarning here and
 an error when the kernel is compiled.

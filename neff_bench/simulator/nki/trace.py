@@ -1,4 +1,4 @@
-"""From a kernel to a `Program`: run it once for each core and gather what it recorded."""
+"""Makes a `Program` of a kernel: runs it once for each core and gathers what it recorded."""
 
 from __future__ import annotations
 

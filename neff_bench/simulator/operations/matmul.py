@@ -1,4 +1,4 @@
-"""Tensor Engine: products that accumulate in float32, and transposes, which move bits (AWS docs, nki.isa.nc_matmul,
+"""Computes what the Tensor Engine does: products that accumulate in float32, and transposes, which move bits (AWS docs, nki.isa.nc_matmul,
 nki.isa.nc_transpose).
 
 Successive products into one PSUM tile are collected and computed as one product of their stacked operands when

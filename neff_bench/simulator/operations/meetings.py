@@ -1,4 +1,4 @@
-"""Where the cores of a logical core wait for each other (AWS docs, nki.isa.sendrecv, core_barrier)."""
+"""Lets the cores of a logical core wait for each other (AWS docs, nki.isa.sendrecv, core_barrier)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns of numbers, and choices between values by a pattern, a range or a predicate (AWS docs, nki.isa.iota,
+"""Computes patterns of numbers, and choices between values by a pattern, a range or a predicate (AWS docs, nki.isa.iota,
 affine_select, range_select ...).
 """
 

@@ -1,4 +1,4 @@
-"""The buffers of a program: the allocations of a recording."""
+"""Makes the buffers of a program of the allocations of a recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules ask a timeline for, and what they answer with."""
+"""Answers what the rules of advice ask a timeline for."""
 
 from __future__ import annotations
 

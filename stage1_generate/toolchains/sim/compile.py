@@ -1,4 +1,4 @@
-"""Compile with the embedded toolchain, as a command: `neuron-sim compile`."""
+"""Compiles with the embedded toolchain, as a command: `neuron-sim compile`."""
 
 from __future__ import annotations
 

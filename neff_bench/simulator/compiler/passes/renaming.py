@@ -1,4 +1,4 @@
-"""A tile of SBUF that is overwritten as a whole, once it has been read, is a new tile from there on.
+"""Makes a tile of SBUF that is overwritten as a whole, once it has been read, a new tile from there on.
 
 AWS's compiler of the old dialect gives a tile in a loop more than one buffer by itself (aws-neuron-sdk, nki/migration/index.rst:
 "multi-buffering is implicit"), also where the kernel declares it before the loop: logs of the compiler name a pass that splits what

@@ -1,4 +1,4 @@
-"""The grid of programs of `neuronxcc.nki`: each core runs its programs one after the other."""
+"""Runs the grid of programs of `neuronxcc.nki`: each core runs its programs one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results in place: `x[...] = f(y)` is one instruction that writes `x`.
+"""Puts results in their place: `x[...] = f(y)` is one instruction that writes `x`.
 
 An instruction of this dialect returns a new tile. When the kernel assigns that tile at once, the instruction is made to
 write the place it is assigned to, as AWS's compiler does. When the kernel reads the tile later after all, the
