@@ -135,8 +135,9 @@ def merged(begin: Any, end: Any) -> tuple[Any, Any]:
     import numpy as np
 
     begin, end = np.sort(begin), np.sort(end)
-    apart = np.flatnonzero(begin[1:] > end[:-1])
-    return begin[np.append(0, apart + 1)[: len(begin)]], end[np.append(apart, len(end) - 1)[: len(end)]]
+    opens, closes = np.ones((2, len(begin)), bool)
+    opens[1:] = closes[:-1] = begin[1:] > end[:-1]
+    return begin[opens], end[closes]
 
 
 def exact_sum(values: Any) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from neff_bench.chips.engines import ENGINES
 
@@ -60,14 +61,19 @@ class Overheads:
 
     def kernel_start_ns(self, core: int, engine: int, first_execution: bool = False) -> float:
         """Return when the engine can begin with the kernel."""
-        controls = self.preamble[core][engine]
         later = self.first_execution_ns if first_execution and ENGINES[engine] == "gpsimd" else 0.0
-        return max((c.start_ns + c.duration_ns for c in controls), default=0.0) + later
+        return self._preamble_ends_ns[core][engine] + later
+
+    @cached_property
+    def _preamble_ends_ns(self) -> list[list[float]]:
+        return [
+            [max((c.start_ns + c.duration_ns for c in each), default=0.0) for each in core] for core in self.preamble
+        ]
 
     @property
     def preamble_ns(self) -> float:
         """When the first engine can begin."""
-        return min(self.kernel_start_ns(0, engine) for engine in range(len(ENGINES)))
+        return min(self._preamble_ends_ns[0])
 
 
 def controls(*texts: str) -> tuple[tuple[Control, ...], ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +43,12 @@ def version_of(distribution: str) -> str | None:
 def compiler_release() -> Release | None:
     """Return the release of the compiler that is here, by the version of nki, else of neuronx-cc; the nearest one that is known. None where
     there is no compiler: what has its name and none of its parts is none."""
+    return _release_below(tuple(sys.path))
+
+
+@lru_cache(maxsize=8)
+def _release_below(_: tuple[str, ...]) -> Release | None:
+    """Return it for these folders of `sys.path`: each row asks."""
     from neff_bench.sdk.identify import identify
 
     for package, part, distribution in (("nki", "isa", "nki"), ("neuronxcc", "starfish", "neuronx-cc")):

@@ -8,6 +8,7 @@ Buffers, operands and instructions can form no cycle, so the garbage collector i
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import prod
 from typing import Any, Literal
 
@@ -182,10 +183,10 @@ class Program(msgspec.Struct, frozen=True, dict=True):
         name = self.buffers[index].name
         return name + MUST_ALIAS if index in self.outputs else name
 
-    @property
+    @cached_property
     def ranks(self) -> int:
         """How many ranks its collectives name; 1 for a program without them."""
-        groups = (step.attributes.get("groups", ()) for core in self.cores for step in core)
+        groups = [step.attributes["groups"] for core in self.cores for step in core if "groups" in step.attributes]
         return max((rank + 1 for lists in groups for ranks in lists for rank in ranks), default=1)
 
     @property

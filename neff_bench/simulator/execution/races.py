@@ -43,10 +43,9 @@ class SharedUses:
 
     def __init__(self, program: Program) -> None:
         self.buffers = program.buffers
-        targets = {access.buffer for core in program.cores for i in core for access in i.writes.values()}
+        cores = program.cores if len(program.cores) > 1 else ()
+        targets = {access.buffer for core in cores for i in core for access in i.writes.values()}
         self.shared = {index for index in targets if program.buffers[index].memory == "hbm"}
-        if len(program.cores) < 2:
-            self.shared = set()
         self.reads: list[dict[int, list[_Use]]] = [{} for _ in program.cores]
         self.writes: list[dict[int, list[_Use]]] = [{} for _ in program.cores]
 

@@ -11,13 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from neff_bench.simulator.native.cython import Column
 from neff_bench.system.compiled import usable
-
-if TYPE_CHECKING:
-    import numpy as np
 
 NO_MEMORY = -1
 """What a pass returns when it cannot allocate."""
@@ -73,11 +70,11 @@ def _packed(struct: Any, kept: list[bytearray]) -> int:
     return address(kept[-1])
 
 
-def _address_of(array: np.ndarray, column: Column) -> int:
+def _address_of(array: Any, column: Column) -> int:
     """Return where the elements of an array lie. Raises TypeError for another dtype, which the pass would misread."""
     if array.dtype.char == column.letter:
         try:
-            return ctypes.addressof(_BYTE.from_buffer(cast("Any", array)))
+            return _addressof(_from_buffer(array))
         except (TypeError, ValueError):
             pass  # it has gaps, is empty or may not be written to
     if array.dtype != column.dtype or not array.flags.c_contiguous:
@@ -135,14 +132,14 @@ def _record(fields: tuple[Any, ...]) -> ctypes.Array[ctypes.c_int64]:
     return (ctypes.c_int64 * len(words))(*words)
 
 
-def address(array: np.ndarray | bytearray) -> int:
+def address(array: Any) -> int:
     """Return the address of the elements of an array."""
     try:
-        return ctypes.addressof(_BYTE.from_buffer(cast("Any", array)))  # a third of the time of `ctypes.data`
+        return _addressof(_from_buffer(array))  # a third of the time of `ctypes.data`
     except ValueError:
         return 0  # it is empty
     except TypeError:  # it may not be written to
-        return int(cast("Any", array).ctypes.data)
+        return int(array.ctypes.data)
 
 
-_BYTE = ctypes.c_char
+_addressof, _from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
