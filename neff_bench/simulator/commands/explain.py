@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.formats.opcodes import OPCODES
 from neff_bench.simulator.costs.transfers import start_ns
 from neff_bench.simulator.program import ENGINES, Program
@@ -186,14 +187,14 @@ def _waits(schedule: Schedule) -> dict[tuple[int, str, str], float]:
             code.engine.tolist(), timed.wait_ns.tolist(), timed.blocker.tolist(), strict=True
         ):
             if blocker >= 0 and wait > 0:
-                waits[core, ENGINES[engine], _who(schedule, core, blocker)] += wait
+                waits[core, TITLES[engine], _who(schedule, core, blocker)] += wait
     return waits
 
 
 def _who(schedule: Schedule, core: int, number: int) -> str:
     other, index = _locate(schedule, number)
     code = schedule.cores[other].code
-    name: str = ENGINES[int(code.engine[index])]
+    name = TITLES[int(code.engine[index])]
     if code.transfer[index] >= 0:
         name = f"DMA of {name}"
     return name if other == core else f"{name} of core {other}"

@@ -70,8 +70,8 @@ def test_more_memory_lets_the_next_load_overlap():
 
 def test_waits_name_whom_an_engine_waited_for(explained):
     waits = explained[2].waits_us
-    assert waits[0, "tensor", "DMA of gpsimd"] > 0
-    assert waits[0, "vector", "tensor"] > 0
+    assert waits[0, "Tensor", "DMA of GpSimd"] > 0
+    assert waits[0, "Vector", "Tensor"] > 0
 
 
 def test_text_and_json_say_simulated(explained):
