@@ -68,11 +68,16 @@ def _first_writer(program: Program, index: int) -> Instruction:
 
 def unwritten_outputs(program: Program) -> Iterator[Finding]:
     """Yield the outputs that are not whole, as far as no address of run time decides it."""
+    import numpy as np
+
     outputs = {index for index in program.outputs if program.buffers[index].kind == "output"}
     written: dict[int, set[Access]] = {index: set() for index in outputs}
-    for core in program.cores:
-        for instruction in core:
-            for access in instruction.writes.values():
+    is_output = np.zeros(len(program.buffers), bool)
+    is_output[[*outputs]] = True
+    for core, columns in zip(program.cores, table_of(program).cores, strict=True):
+        stores = is_output[columns.views.buffer[columns.view]] & (columns.role == WRITE)
+        for at in np.unique(_instructions(columns)[stores]).tolist():
+            for access in core[at].writes.values():
                 if access.buffer in outputs:
                     written[access.buffer].add(access)
     for index, accesses in written.items():
@@ -150,6 +155,13 @@ def _unwritten_reads(program: Program) -> Iterator[Finding]:
                 yield found("unwritten-read", text, program.sources[instruction.source])
 
 
+def _instructions(core: Columns) -> np.ndarray:
+    """Return the instruction of each use."""
+    import numpy as np
+
+    return np.repeat(np.arange(len(core.kind)), np.diff(core.use_start))
+
+
 _NEVER = 1 << 62
 """An instruction behind all others."""
 
@@ -158,7 +170,7 @@ def _firsts(core: Columns, buffers: int) -> tuple[np.ndarray, np.ndarray]:
     """Return for each buffer the first instruction of a core that reads it, and the first that writes it."""
     import numpy as np
 
-    at = np.repeat(np.arange(len(core.kind)), np.diff(core.use_start))
+    at = _instructions(core)
     buffer, writes = core.views.buffer[core.view], core.role == WRITE
     firsts = []
     for chosen in (~writes, writes):
