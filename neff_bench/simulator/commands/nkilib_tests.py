@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -95,12 +96,18 @@ def _print_table(path: Path, arguments: tuple[str, ...], made: dict[str, str], e
     """Print a line of the table as soon as its file has run."""
     from neff_bench.simulator.commands.nkilib_table import SAMPLE_TESTS, files_of, lines_of, markdown
 
-    asked = [argument for argument in arguments if argument.startswith("test")]
-    options = [argument for argument in arguments if argument not in asked]
+    places = _places(arguments)
+    options = [argument for at, argument in enumerate(arguments) if at not in places]
     command = [*_PYTEST, "-p", "neff_bench.simulator.nki.nkilib_outcomes", "-q", *options]
-    files = files_of(path, asked)
+    files = files_of(path, [arguments[at] for at in places])
     for line in markdown(lines_of(path, files, made, command, 0 if every else SAMPLE_TESTS, timeout_s)):
         print(line, flush=True)
+
+
+def _places(arguments: Sequence[str]) -> list[int]:
+    """Return where the arguments name files or folders of tests. The word behind -k or -m is an expression."""
+    pairs = enumerate(zip(("", *arguments), arguments, strict=False))
+    return [at for at, (before, word) in pairs if word.startswith("test") and before not in ("-k", "-m")]
 
 
 def pytest_command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
@@ -109,7 +116,7 @@ def pytest_command(pytest_args: tuple[str, ...], scratch: str) -> list[str]:
     Their tests dump every tensor, tens of gigabytes in all; in our temporary directory each is removed at its end.
     """
     arguments = list(pytest_args)
-    if not any(argument.startswith("test") for argument in arguments):
+    if not _places(arguments):
         arguments.append(_DEFAULT_TESTS)
     if not any(argument.startswith("--output-directory") for argument in arguments):
         arguments += ["--output-directory", scratch, "--force-local-cleanup"]

@@ -44,6 +44,11 @@ def test_the_users_arguments_reach_pytest_in_their_order():
     ]
 
 
+def test_an_expression_that_begins_like_a_folder_of_tests_is_none():
+    made = nkilib_tests.pytest_command(("-k", "test_moe and sweep"), "/scratch")
+    assert made[made.index("simulation") + 1 :][:3] == ["-k", "test_moe and sweep", "test/integration/nkilib/core"]
+
+
 def test_run_all_lifts_the_rule_about_large_shapes():
     variable = "NKILIB_SIMULATION_RUN_ALL"
     assert nkilib_tests.environment(Path("/library"), run_all=True, seed=0)[variable] == "1"
