@@ -1,4 +1,4 @@
-"""Call a reference of the user's own, or a function that makes the values of an input.
+"""Calls a reference of the user's own, or a function that makes the values of an input.
 
 Its file may also hold the kernel. Where NKI is not installed, stand-ins take the place of its modules while that file is
 imported: every name in them exists, and a decorator from them returns its function. The kernel itself is not called here.

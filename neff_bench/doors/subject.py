@@ -1,4 +1,4 @@
-"""What `watch` and `tune` are about: a kernel on given inputs, the cases of a shapes file, or a script."""
+"""Says what `watch` and `tune` are about: a kernel on given inputs, the cases of a shapes file, or a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time over size, as an SVG file or as text; tile boundaries are marked."""
+"""Draws times over size, as an SVG file or as text; tile boundaries are marked."""
 
 from __future__ import annotations
 

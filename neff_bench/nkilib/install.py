@@ -1,4 +1,4 @@
-"""Write, replace and remove the `benchmarks/` directory of a checkout.
+"""Writes, replaces and removes the `benchmarks/` directory of a checkout.
 
 Every file that is written stands in a list (`.neff-bench.json`) with its sha256, and only files on that list, unchanged
 since, are ever replaced or removed.

@@ -1,4 +1,4 @@
-"""How a process ended, in words for a row's reason."""
+"""Says how a process ended, in words for a row's reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Swap two directories.
+"""Swaps two directories.
 
 Linux does it in one step (`renameat2` with RENAME_EXCHANGE, linux/fs.h). Where the file system does not know it (NFS, some
 overlays), the old directory is moved aside first; whoever finds it aside and nothing in its place moves it back.

@@ -1,4 +1,4 @@
-"""Build cases in parallel, each in a worker process of its own, into a store."""
+"""Builds cases in parallel, each in a worker process of its own, into a store."""
 
 from __future__ import annotations
 

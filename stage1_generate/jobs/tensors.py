@@ -1,4 +1,4 @@
-"""Draw the inputs of a case, compute its reference, write both as raw little-endian C-order bytes."""
+"""Draws the inputs of a case, computes its reference, writes both as raw little-endian C-order bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run one of our modules as a process of its own: a deadline, a bounded log, and nothing left running at the end."""
+"""Runs one of our modules as a process of its own: a deadline, a bounded log, and nothing left running at the end."""
 
 from __future__ import annotations
 

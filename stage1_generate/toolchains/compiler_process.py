@@ -1,4 +1,4 @@
-"""Run a compile command: everything it prints goes on to our own standard output, its end is kept for the reason."""
+"""Runs a compile command: everything it prints goes on to our own standard output, its end is kept for the reason."""
 
 from __future__ import annotations
 

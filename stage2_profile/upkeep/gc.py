@@ -1,4 +1,4 @@
-"""Remove old runs of a store."""
+"""Removes old runs of a store."""
 
 from __future__ import annotations
 

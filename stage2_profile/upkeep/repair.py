@@ -1,4 +1,4 @@
-"""Set aside what `fsck` found, so that the next generate or profile makes exactly that again.
+"""Sets aside what `fsck` found, so that the next generate or profile makes exactly that again.
 
 Nothing is deleted: files move to STORE/.store/aside/<number>/ under their own paths.
 

@@ -1,4 +1,4 @@
-"""What earlier calls of `tune` answered, in the user's cache: the same variant of the same files is estimated once.
+"""Keeps what earlier calls of `tune` answered, in the user's cache: the same variant of the same files is estimated once.
 
 An answer is known by all that it follows from: the variant, the files that its kernel imports, this program, the release, calibration
 and environment. A file that a kernel opens by itself is not seen, as in the keys of `generate-neffs`.

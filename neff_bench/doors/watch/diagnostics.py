@@ -1,4 +1,4 @@
-"""What is said of a look at its lines: rules of AWS's compiler that are broken, findings, wrong outputs, errors."""
+"""Gathers what a look has to say at its lines: rules of AWS's compiler that are broken, findings, wrong outputs, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a timeline says of single constants of a chip: one number for each place where the hardware shows one.
+"""Reads single constants of a chip off a timeline: one number for each place where the hardware shows one.
 
 A duration shows the latency of an operation. Two neighbours of one engine whose times overlap show how soon results follow each other: the
 second waited for the engine and for nothing else. The first and the last instruction of the kernel show what surrounds it.

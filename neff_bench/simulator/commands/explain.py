@@ -1,4 +1,4 @@
-"""Where the time of a program goes: the critical path, waits, what bounds the kernel, and which lines are hot.
+"""Says where the time of a program goes: the critical path, waits, what bounds the kernel, and which lines are hot.
 
 The critical path is followed back from the last instruction. Where an instruction started when a signal came, the step before
 is the instruction that sent the signal. Where it started when its engine came free, the step before is the engine's instruction

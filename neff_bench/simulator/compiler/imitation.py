@@ -1,4 +1,4 @@
-"""What AWS's compiler makes of a kernel. docs/model.md says what shows each of the passes, and what the model is worth without it.
+"""Says what AWS's compiler makes of a kernel. docs/model.md says what shows each of the passes, and what the model is worth without it.
 
 A kernel of the current dialect stays as it is written, but for loads of what still lies in SBUF. One of the old dialect that skips the middle end
 (`nki.compiler.skip_middle_end_transformations`) keeps its computations; its tiles are new ones where they are overwritten, its copies are shared between engines and its stores put in order. Any other of the old dialect goes through

@@ -1,1 +1,1 @@
-"""What operations cost: machine instructions, engine times and DMA packets."""
+"""Says what operations cost: machine instructions, engine times and DMA packets."""

@@ -1,4 +1,4 @@
-"""Which rows of the table were ever compared with hardware: what `python -m validation.compared` counted in public measurements."""
+"""Says which rows of the table were ever compared with hardware: what `python -m validation.compared` counted in public measurements."""
 
 from __future__ import annotations
 

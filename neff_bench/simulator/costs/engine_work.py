@@ -1,4 +1,4 @@
-"""What an operation costs on the Vector, Scalar, GpSimd or Sync Engine: the cycles of its row (table.py) at the chip's clocks.
+"""Says what an operation costs on the Vector, Scalar, GpSimd or Sync Engine: the cycles of its row (table.py) at the chip's clocks.
 
 An engine takes `interval_ns` before it can start its next instruction. The result is ready `latency_ns` after the start.
 """

@@ -1,4 +1,4 @@
-"""What a collective costs: the model of time for communication between the devices of one server.
+"""Says what a collective costs: the model of time for communication between the devices of one server.
 
     time = start of a DMA + steps x step latency + bytes sent / bandwidth
 

@@ -1,4 +1,4 @@
-"""What a product or a transpose costs on the Tensor Engine (PE)."""
+"""Says what a product or a transpose costs on the Tensor Engine (PE)."""
 
 from __future__ import annotations
 

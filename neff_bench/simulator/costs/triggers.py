@@ -1,4 +1,4 @@
-"""What a DMA costs: a trigger on the engine that issues it, and packets on the DMA engines."""
+"""Says what a DMA costs: a trigger on the engine that issues it, and packets on the DMA engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where ranks meet: a collective of all ranks of a replica group."""
+"""Lets ranks meet: a collective of all ranks of a replica group."""
 
 from __future__ import annotations
 

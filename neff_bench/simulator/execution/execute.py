@@ -1,4 +1,4 @@
-"""Run a program on numpy inputs.
+"""Runs a program on numpy inputs.
 
 The instructions of a core run in program order. The two cores of a logical core take turns, one instruction each, and wait
 for each other where they meet (`sendrecv`, `core_barrier`). Ranks run the same program on inputs of their own, one after the other from

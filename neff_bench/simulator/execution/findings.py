@@ -1,4 +1,4 @@
-"""What a program shows before it runs: reads of memory that nothing wrote, outputs that are not whole, races, doubled work.
+"""Says what a program shows before it runs: reads of memory that nothing wrote, outputs that are not whole, races, doubled work.
 
 Only what is certain is told. A read counts where nothing at all wrote its buffer before; a tile that was loaded in part is often
 read as a whole, and does no harm as long as the rest of it reaches no output. Addresses of run time are not known here.

@@ -1,4 +1,4 @@
-"""Whether a program that came out of a file makes sense: every index has a target, every access stays in its buffer."""
+"""Says whether a program that came out of a file makes sense: every index has a target, every access stays in its buffer."""
 
 from __future__ import annotations
 

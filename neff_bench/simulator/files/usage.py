@@ -1,4 +1,4 @@
-"""How much of SBUF and PSUM is in use at each moment of a schedule.
+"""Says how much of SBUF and PSUM is in use at each moment of a schedule.
 
 A tensor takes its memory from the start of the first instruction that uses it to the end of the last, transfers included.
 """

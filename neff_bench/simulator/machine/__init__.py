@@ -1,1 +1,1 @@
-"""What an operation works on: memory, operands, accumulators, and the arithmetic of the engines."""
+"""Holds what an operation works on: memory, operands, accumulators, and the arithmetic of the engines."""

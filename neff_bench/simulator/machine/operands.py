@@ -1,4 +1,4 @@
-"""What one instruction sees: its operands as arrays, its attributes, and the registers of the core that runs it."""
+"""Gives one instruction what it sees: its operands as arrays, its attributes, and the registers of the core that runs it."""
 
 from __future__ import annotations
 

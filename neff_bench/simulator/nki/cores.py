@@ -1,4 +1,4 @@
-"""What the two recordings of a kernel have to agree on: where they meet, what they exchange, what they share."""
+"""Says what the two recordings of a kernel have to agree on: where they meet, what they exchange, what they share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel's data decide while it is recorded: the value of a register, by running what was recorded so far."""
+"""Says what a kernel's data decide while it is recorded: the value of a register, by running what was recorded so far."""
 
 from __future__ import annotations
 

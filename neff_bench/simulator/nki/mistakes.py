@@ -1,4 +1,4 @@
-"""What a kernel's own exception says to the kernel's author: one line, at the innermost line that is the author's."""
+"""Tells the author of a kernel what its own exception means: one line, at the innermost line that is the author's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs a kernel that a script calls on arrays: `launcher`, which host.py sets, or nothing."""
+"""Holds what runs a kernel that a script calls on arrays: `launcher`, which host.py sets, or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an ISA operation is declared: recording, executing, cost and opcode in one place.
+"""Says how an ISA operation is declared: recording, executing, cost and opcode in one place.
 
     @operation(execute=_max8, cost=engine_work(), opcode="MAX8")
     def max8(dst, src, name=None): ...

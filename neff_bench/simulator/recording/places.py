@@ -1,4 +1,4 @@
-"""Which line of a kernel runs, called by which lines: kept by place, since to follow a stack of calls for each instruction takes long."""
+"""Knows which line of a kernel runs, called by which lines: kept by place, since to follow a stack of calls for each instruction takes long."""
 
 from __future__ import annotations
 

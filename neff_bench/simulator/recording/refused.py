@@ -1,4 +1,4 @@
-"""What Python and numpy do with objects and cannot do with tensors: each is refused with what to write instead.
+"""Says what Python and numpy do with objects and cannot do with tensors: each is refused with what to write instead.
 
 A tensor has no values while a kernel is recorded. Without these refusals a comparison would be true or false whatever the values are,
 and numpy would try to read a tensor element by element.

@@ -1,4 +1,4 @@
-"""Which ranks take part in a collective together."""
+"""Says which ranks take part in a collective together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operations of a program were never compared with hardware, and hold an engine for long."""
+"""Says which operations of a program were never compared with hardware, and hold an engine for long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What source files mean: digests that a comment, a docstring or another formatting leaves as they are."""
+"""Says what source files mean: digests that a comment, a docstring or another formatting leaves as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which timing model this is: its number, and a fingerprint of the code and constants that simulated times follow from."""
+"""Says which timing model this is: its number, and a fingerprint of the code and constants that simulated times follow from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runtime does around a kernel, as columns: its instructions, its semaphore updates, its fetches.
+"""Says what the runtime does around a kernel, as columns: its instructions, its semaphore updates, its fetches.
 
 Each part that does not depend on the kernel is made once for each core of a chip.
 """

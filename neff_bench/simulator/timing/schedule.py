@@ -1,4 +1,4 @@
-"""When each machine instruction runs: an event-driven schedule of all cores of a logical core.
+"""Says when each machine instruction runs: an event-driven schedule of all cores of a logical core.
 
 Engines take their instructions in the order of issue. An instruction starts when its engine is free and everything that it waits
 for has signalled. A DMA trigger puts its packets on its core's DMA engines. A queue is first in, first out, and each DMA engine takes

@@ -1,4 +1,4 @@
-"""What each constant of a chip, better by a factor of two, would change of a simulated time."""
+"""Says what each constant of a chip, better by a factor of two, would change of a simulated time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a simulated time: where hardware's lies, and how that is known."""
+"""Says of a simulated time where hardware's lies, and how that is known."""
 
 from __future__ import annotations
 

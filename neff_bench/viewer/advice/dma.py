@@ -1,4 +1,4 @@
-"""Advice about DMAs and about what they move."""
+"""Gives advice about DMAs and about what they move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advice about which engine does what, and about engines that wait for each other."""
+"""Gives advice about which engine does what, and about engines that wait for each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advice about the shapes and dtypes of what an instruction works on."""
+"""Gives advice about the shapes and dtypes of what an instruction works on."""
 
 from __future__ import annotations
 

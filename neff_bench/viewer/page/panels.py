@@ -1,4 +1,4 @@
-"""What stands beside a timeline, as HTML that needs no script: shares, critical path, source lines, roofline, advice, figures."""
+"""Writes what stands beside a timeline, as HTML that needs no script: shares, critical path, source lines, roofline, advice, figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the events of a timeline add up to: by track, and by source line."""
+"""Says what the events of a timeline add up to: by track, and by source line."""
 
 from __future__ import annotations
 

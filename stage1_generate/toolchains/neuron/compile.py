@@ -1,4 +1,4 @@
-"""Compile one kernel with the SDK, by its route: NKI, XLA, or a closed kernel of neuronx-cc.
+"""Compiles one kernel with the SDK, by its route: NKI, XLA, or a closed kernel of neuronx-cc.
 
 No device is touched: the target is named, not looked for.
 """

@@ -1,4 +1,4 @@
-"""Compile through `torch_neuronx.trace`, where jax is not installed and for the closed kernels of neuronx-cc.
+"""Compiles through `torch_neuronx.trace`, where jax is not installed and for the closed kernels of neuronx-cc.
 
 `trace(func, example_inputs, compiler_workdir=, compiler_args=, cpu_backend=)` compiles for the named target and keeps
 `graph.neff`, `command.txt` and `model/` in the work directory (AWS Neuron documentation,

@@ -1,4 +1,4 @@
-"""Where tensors lie that the kernel left to the compiler: a ring through SBUF and one through PSUM.
+"""Says where tensors lie that the kernel left to the compiler: a ring through SBUF and one through PSUM.
 
 On hardware, a load waits until there is memory for its tile, and a ninth product waits for one of the 8 PSUM banks. Where a
 compiler puts tensors is not known. Here each tensor takes the next free bytes after those of the tensor before, in program

@@ -1,4 +1,4 @@
-"""What the operations of a program become on a chip: machine instructions that have no place in the program yet."""
+"""Says what the operations of a program become on a chip: machine instructions that have no place in the program yet."""
 
 from __future__ import annotations
 

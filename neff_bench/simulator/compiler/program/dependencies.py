@@ -1,4 +1,4 @@
-"""Which earlier instructions each instruction must wait for.
+"""Says which earlier instructions each instruction must wait for.
 
 An instruction waits where it reads what another wrote, or writes what another read or wrote. Regions (rectangles.py) that overlap are
 cut into parts (parts.py), and each part has its last writer and the readers since.

@@ -1,4 +1,4 @@
-"""How long tensors live: from the first to the last instruction of a core, in program order, that uses them."""
+"""Says how long tensors live: from the first to the last instruction of a core, in program order, that uses them."""
 
 from __future__ import annotations
 

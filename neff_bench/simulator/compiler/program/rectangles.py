@@ -1,4 +1,4 @@
-"""Where views lie: a storage, and a rectangle in it.
+"""Says where views lie: a storage, and a rectangle in it.
 
 On chip a rectangle is partitions x bytes of the partition, in HBM rows x bytes of the last dimension. A strided view counts as the
 rectangle around it, and one with a run-time address as the whole buffer. Buffers with an address are views of one storage.

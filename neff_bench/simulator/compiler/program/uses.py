@@ -1,4 +1,4 @@
-"""Which instructions of a core read and write each buffer."""
+"""Says which instructions of a core read and write each buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Tensor Engine does in the old dialect: products and transpositions, and transpositions on Vector (AWS docs,
+"""Says what the Tensor Engine does in the old dialect: products and transpositions, and transpositions on Vector (AWS docs,
 nki.isa.nc_matmul and nki.isa.nc_transpose, SDK 2.26)."""
 
 from __future__ import annotations

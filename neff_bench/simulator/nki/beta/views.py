@@ -1,4 +1,4 @@
-"""What the old dialect does with views: brings them to one rank, tells whether they are the same, writes into them."""
+"""Says what the old dialect does with views: brings them to one rank, tells whether they are the same, writes into them."""
 
 from __future__ import annotations
 
