@@ -1,4 +1,4 @@
-"""The root of every error of this project, and what each means for the exit code of a command.
+"""Declares the root of every error of this project, and what each means for the exit code of a command.
 
     NeffBenchError              the work failed: exit code 1
     ├── WrongCall               the call itself is wrong: exit code 2

@@ -1,4 +1,4 @@
-"""The four commands begin here. Ctrl-C ends the process with 130 and without a word, both while Python imports a command and after the
+"""Begins the four commands. Ctrl-C ends the process with 130 and without a word, both while Python imports a command and after the
 answer. In between the command handles signals (system/signals.py)."""
 
 import _signal  # the module `signal` imports others first, and Ctrl-C could come meanwhile

@@ -1,4 +1,4 @@
-"""The store: what a case is, what a bundle holds, how it is published and verified."""
+"""Holds the store: what a case is, what a bundle holds, how it is published and verified."""
 
 DEFAULT_STORE = "/tmp/mlp_benchmark_neffs"
 """Where stage 1 writes and stage 2 reads unless told otherwise."""

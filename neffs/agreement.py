@@ -1,4 +1,4 @@
-"""A NEFF beside the case that it is to be: whether the compiler built what was asked for."""
+"""Holds a NEFF against the case that it is to be: whether the compiler built what was asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sealed documents that a store keeps for itself in STORE/.store. They are aids: without one, or with a damaged one, everything
+"""Keeps sealed documents that a store keeps for itself in STORE/.store. They are aids: without one, or with a damaged one, everything
 is found anew."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A bundle: one directory per case, self-contained, movable.
+"""Declares a bundle: one directory per case, self-contained, movable.
 
 case.json            the manifest below
 file.neff            `graph.neff` beside `command.txt` and `model/` on the XLA path

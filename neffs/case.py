@@ -1,4 +1,4 @@
-"""A case: everything that says what is to be built, and the key of what the result depends on."""
+"""Declares a case: everything that says what is to be built, and the key of what the result depends on."""
 
 from __future__ import annotations
 

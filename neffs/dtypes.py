@@ -1,4 +1,4 @@
-"""Element types under their canonical names, the ones that NKI and the NEFF use.
+"""Names element types under their canonical names, the ones that NKI and the NEFF use.
 
 Importing this module loads neither numpy nor ml_dtypes; `numpy_dtype` does.
 """

@@ -1,4 +1,4 @@
-"""Findings: what is known of a kernel beside its numbers, each with the line that it is about."""
+"""Declares findings: what is known of a kernel beside its numbers, each with the line that it is about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python files that hold kernels, imported as they are at this moment.
+"""Imports python files that hold kernels, imported as they are at this moment.
 
 Python takes cached bytecode where the size and the second of the last change agree. A program that writes variants of a kernel
 changes a file faster than that.

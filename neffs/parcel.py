@@ -1,4 +1,4 @@
-"""A bundle as bytes, for hosts that share no file system: an uncompressed tar of plain files.
+"""Packs a bundle as bytes, for hosts that share no file system: an uncompressed tar of plain files.
 
 What arrives is compared with the checksums that it carries before anything is done with it.
 """

@@ -1,4 +1,4 @@
-"""A directory of bundles that several processes use at once.
+"""Keeps a directory of bundles that several processes use at once.
 
     STORE/<case name>/           bundles
     STORE/.store/staging/<id>/   bundles being written; <id>.lock beside each is held by its writer

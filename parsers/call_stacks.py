@@ -1,4 +1,4 @@
-"""The functions and loops that the instructions of a kernel were made in, from the debug information that NKI puts into a NEFF.
+"""Reads the functions and loops that the instructions of a kernel were made in, from the debug information that NKI puts into a NEFF.
 
     [{"info": [{"func": {"name", "file", "line", "children": [{"iter": {"var", "val", "line", "children": [{"inst": {"name", "line"}}]}}]}}]}]
 

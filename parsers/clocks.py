@@ -1,4 +1,4 @@
-"""One time axis for a trace whose engines do not share a clock.
+"""Finds one time axis for a trace whose engines do not share a clock.
 
 Version 6, and version 5 on trn2, count picoseconds of one clock. On inf2 and trn1 (versions 4, 5) each engine has a clock of its own:
 they differ by constants, found here by matching the ends of an engine's EVENT_SEMAPHORE instructions with the semaphore updates

@@ -1,4 +1,4 @@
-"""An NTFF taken apart: its metadata, instruction streams and sections, before any record is looked at."""
+"""Takes an NTFF apart: its metadata, instruction streams and sections, before any record is looked at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names, source lines and call stacks of the instructions in a trace, from the debug information of its NEFF.
+"""Reads names, source lines and call stacks of the instructions in a trace, from the debug information of its NEFF.
 
     sgNN/debug_info_asm_<Engine>.dbg        field 3[]: one message for each slot of <Engine>.bin, in order {3: packed ids of BIR instructions}
     sgNN/debug_info_backend_<Engine>.dbg    field 3[]: {1: BIR id, 2: name, 7[]: {1: key, 2: value}}; keys kernel_file and kernel_name, each

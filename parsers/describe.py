@@ -1,4 +1,4 @@
-"""Plain dictionaries of what a file holds, ready for JSON. The keys are part of the command's contract: `inspect --help` names them."""
+"""Makes plain dictionaries of what a file holds, ready for JSON. The keys are part of the command's contract: `inspect --help` names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The top level of a JSON profile: one pass that notes where each table lies; tables are decoded when they are asked for."""
+"""Reads the top level of a JSON profile: one pass that notes where each table lies; tables are decoded when they are asked for."""
 
 from __future__ import annotations
 

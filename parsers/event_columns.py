@@ -1,4 +1,4 @@
-"""Many rows of one kind as columns. A row is made where somebody looks at one; what is asked of all rows is asked of the columns.
+"""Holds many rows of one kind as columns. A row is made where somebody looks at one; what is asked of all rows is asked of the columns.
 
 The functions below take such rows, or any list of them, and give the same.
 """

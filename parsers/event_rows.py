@@ -1,4 +1,4 @@
-"""The rows of a timeline: instructions, DMA packets and semaphores under the profiler's keys, whichever file they come from.
+"""Declares the rows of a timeline: instructions, DMA packets and semaphores under the profiler's keys, whichever file they come from.
 
 Times are whole nanoseconds since the start of the execution, rounded down as AWS's report does it.
 """

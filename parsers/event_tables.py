@@ -1,4 +1,4 @@
-"""One timeline of an execution, whichever file it came from: tables of instructions, DMA packets and semaphores under the profiler's keys.
+"""Reads one timeline of an execution, whichever file it came from: tables of instructions, DMA packets and semaphores under the profiler's keys.
 
 Times are whole nanoseconds since the start of the execution, rounded down as AWS's report does it.
 """

@@ -1,4 +1,4 @@
-"""Event tables of a whole-profile JSON, decoded into the fields that are used and turned into the columns of a trace.
+"""Reads event tables of a whole-profile JSON, decoded into the fields that are used and turned into the columns of a trace.
 
 Times in these tables are whole nanoseconds since the start of the execution (checked on 127 files: `metadata.last_hw_timestamp` equals
 `total_time`); the columns count picoseconds, as those of an NTFF do.

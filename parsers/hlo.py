@@ -1,4 +1,4 @@
-"""HLO modules as XLA writes them (`HloModuleProto`, "graph.hlo"): a reader, and the preparation for neuronx-cc.
+"""Reads HLO modules as XLA writes them (`HloModuleProto`, "graph.hlo"): a reader, and the preparation for neuronx-cc.
 
 Field numbers: openxla/xla, `xla/service/hlo.proto` and `xla/xla_data.proto`. Only the fields that are read or changed
 here are declared; protobuf carries all others through unchanged.

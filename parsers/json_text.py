@@ -1,4 +1,4 @@
-"""JSON as tools leave it in files: after a byte-order mark, in UTF-16, or between lines of a log."""
+"""Reads JSON as tools leave it in files: after a byte-order mark, in UTF-16, or between lines of a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NEFF: what a compiled graph or kernel says about itself, without the AWS package.
+"""Reads a NEFF: what a compiled graph or kernel says about itself, without the AWS package.
 
 A 1024-byte little-endian header (`neff_header_t` of the AWS docs, neuron-runtime/explore/work-with-neff-files.rst), then a tar,
 usually gzip. Inputs and outputs come from `neff.json`, their byte sizes and the queues from `sgNN/def.json`, the target from

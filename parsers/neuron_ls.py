@@ -1,4 +1,4 @@
-"""`neuron-ls` as JSON: the Neuron devices of a host, their cores, and the processes that use them.
+"""Reads `neuron-ls` as JSON: the Neuron devices of a host, their cores, and the processes that use them.
 
 To SDK 2.33 `--json-output` prints an array of devices (AWS Neuron docs, tools/neuron-sys-tools/neuron-ls.rst). From 2.34
 `--output-format json` prints an object with "top-level fields for instance and UltraServer details" (announcement of 2.33);

@@ -1,4 +1,4 @@
-"""The reader of NTFF files: from a path to a trace on one time axis. The layout is described in formats/ntff.py."""
+"""Reads the reader of NTFF files: from a path to a trace on one time axis. The layout is described in formats/ntff.py."""
 
 from __future__ import annotations
 

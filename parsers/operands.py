@@ -1,4 +1,4 @@
-"""The operands of an instruction, from the 64 bytes of its slot, in the words of AWS's profiler.
+"""Reads the operands of an instruction, from the 64 bytes of its slot, in the words of AWS's profiler.
 
     0       opcode                          4, 5    waits for: how, number of the semaphore or event     8..11   the value waited for
     1       0x10, the length in words       6, 7    sets at its end: how, number

@@ -1,4 +1,4 @@
-"""The timeline of neuron-explorer's Parquet directory.
+"""Reads the timeline of neuron-explorer's Parquet directory.
 
 Schema 7.4.0 is published (AWS docs, tools/neuron-explorer/profile-schema-reference.rst); 12.0 is not. So columns are found by their names without the
 unit, and the unit is taken from the table `SchemaFields` that lies in every profile, or else from the name. A table without rows is not written.

@@ -1,4 +1,4 @@
-"""The JSON that AWS's profilers write: `view --output-format summary-json` and the whole-profile `json`.
+"""Reads the JSON that AWS's profilers write: `view --output-format summary-json` and the whole-profile `json`.
 
 Shapes (neuron-profile 2.27-2.28 files; explorer schema 7.4.0): `{"n_<hash>": {key: value}}`, `{"summary": [{...}], "instruction": [...], ...}`
 (also spelled `Summary`), a bare summary object, a list of one. A directory is taken for the explorer's Parquet tables. Large files are passed

@@ -1,4 +1,4 @@
-"""Arithmetic on columns of trace records: pairing begins with ends, unions of intervals, exact sums.
+"""Computes with columns of trace records: pairing begins with ends, unions of intervals, exact sums.
 
 Sorting is what costs here. numpy sorts plain integers about ten times faster than it finds a sorting permutation, hence keys
 that carry the position in their low bits.

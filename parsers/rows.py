@@ -1,4 +1,4 @@
-"""Trace records to rows: columns of instructions, semaphore updates and DMA packets, each still on the clock that wrote it."""
+"""Turns trace records into rows: columns of instructions, semaphore updates and DMA packets, each still on the clock that wrote it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neuron-profile show-session`: what one execution took, read from the NTFF alone. Its JSON (`-j`) or its table.
+"""Reads `neuron-profile show-session`: what one execution took, read from the NTFF alone. Its JSON (`-j`) or its table.
 
 Undocumented; fields as AWS's own test harness reads them (github.com/aws-neuron/nki-library, test/utils/metrics_collector.py). A physical core
 is one graph. `CycleCount` holds picoseconds, its name notwithstanding: it equals `total_time` of the profile JSON on inf2 and trn2.

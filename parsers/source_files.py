@@ -1,4 +1,4 @@
-"""The source files that the debug information of a NEFF names: those that a profile of it can point at."""
+"""Finds the source files that the debug information of a NEFF names: those that a profile of it can point at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profiler's summary as one typed record, whichever tool and version wrote it.
+"""Holds the profiler's summary as one typed record, whichever tool and version wrote it.
 
 Names follow the profiler's keys by one rule: `X_time` is `X_time_s` here (seconds), `X_percent` is `X_fraction` (the tools write
 fractions 0..1 under that key, AWS profile schema 7.4.0 and every real file), all others keep their name. A key that the file lacks is

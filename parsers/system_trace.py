@@ -1,4 +1,4 @@
-"""System traces: which NEFF ran when, and what lay between.
+"""Reads system traces: which NEFF ran when, and what lay between.
 
 Four forms are read, by what AWS documents and public programs read of them; no file of any was found in public (2026-11-23).
 neuron-explorer's `view -d DIR --output-format json` and its table SystemProfileEvents (AWS docs, tools/neuron-explorer/get-started.rst and

@@ -1,4 +1,4 @@
-"""The records of a trace: what readers hand on, whether they read an NTFF or a profile JSON."""
+"""Declares the records of a trace: what readers hand on, whether they read an NTFF or a profile JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline of an NTFF. From the trace alone its rows have neither names nor source lines; those come from the NEFF (debug_info.py)."""
+"""Makes the timeline of an NTFF. From the trace alone its rows have neither names nor source lines; those come from the NEFF (debug_info.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protobuf wire format, as much of it as a message without a published schema needs (protobuf.dev, encoding)."""
+"""Reads the protobuf wire format, as much of it as a message without a published schema needs (protobuf.dev, encoding)."""
 
 from __future__ import annotations
 

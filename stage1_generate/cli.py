@@ -1,4 +1,4 @@
-"""`generate-neffs`: from a shapes file to a store of bundles."""
+"""Declares `generate-neffs`: from a shapes file to a store of bundles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neff-bench doctor`: what this host can do, and what it lacks for the rest."""
+"""Implements `neff-bench doctor`: what this host can do, and what it lacks for the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries: `file.py:function`, relative to a folder, or `package.module:function`. Where they lie, and what they name."""
+"""Finds entries: `file.py:function`, relative to a folder, or `package.module:function`. Where they lie, and what they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of `generate-neffs`."""
+"""Declares the options of `generate-neffs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`profile-neffs`: the command line of stage 2."""
+"""Declares `profile-neffs`: the command line of stage 2."""
 
 from __future__ import annotations
 

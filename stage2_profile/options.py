@@ -1,4 +1,4 @@
-"""The options of `profile-neffs`, and what they mean together."""
+"""Declares the options of `profile-neffs`, and what they mean together."""
 
 from __future__ import annotations
 

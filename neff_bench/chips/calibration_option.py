@@ -1,4 +1,4 @@
-"""The option `--calibration FILE` of every command that runs the simulator or reads its times."""
+"""Declares the option `--calibration FILE` of every command that runs the simulator or reads its times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Element types under their canonical names, the ones that NKI and the NEFF use: their sizes and how fast the PE takes them."""
+"""Names element types under their canonical names, the ones that NKI and the NEFF use: their sizes and how fast the PE takes them."""
 
 from __future__ import annotations
 

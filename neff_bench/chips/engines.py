@@ -1,4 +1,4 @@
-"""The engines of a NeuronCore, in one order everywhere: that of the engine index in NTFF files."""
+"""Names the engines of a NeuronCore, in one order everywhere: that of the engine index in NTFF files."""
 
 from __future__ import annotations
 

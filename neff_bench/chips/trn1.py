@@ -1,4 +1,4 @@
-"""Trainium1: NeuronCore-v2, which it shares with inf2. What is not said here is that of inf2.
+"""Describes Trainium1: NeuronCore-v2, which it shares with inf2. What is not said here is that of inf2.
 
 The overheads are those of the trace stream_256k_fd2k.ntff, whose kernel starts at the median of nine traces (10.2 to 12.1 us) and ends
 within 0.2 us of all of them: instances trn1.2xlarge, runtime 2.23.27 (seven), 2.23.110 (one) and 2.25.57 (one person's two). The kernel waits for a

@@ -1,4 +1,4 @@
-"""Trainium2: NeuronCore-v3. The overheads are those of the trace fused_attention (its five profiles agree within 0.3 us)."""
+"""Describes Trainium2: NeuronCore-v3. The overheads are those of the trace fused_attention (its five profiles agree within 0.3 us)."""
 
 from neff_bench.chips import trn2_static
 from neff_bench.chips.chip import chip

@@ -1,1 +1,1 @@
-"""The ways in beside the shapes file: Python calls, a stream of kernels, agents. Only this room calls the simulator in process."""
+"""Holds the ways in beside the shapes file: Python calls, a stream of kernels, agents. Only this room calls the simulator in process."""

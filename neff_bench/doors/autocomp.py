@@ -1,4 +1,4 @@
-"""ucb-bar/autocomp with this project as its evaluator of Trainium kernels, without an edit of its files.
+"""Runs ucb-bar/autocomp with this project as its evaluator of Trainium kernels, without an edit of its files.
 
     python -m neff_bench.doors.autocomp                  # autocomp's own `python -m autocomp.search.run_search`
     python -m neff_bench.doors.autocomp my_search.py     # a script of one's own that calls autocomp

@@ -1,4 +1,4 @@
-"""The outputs of a recorded program against a reference, in process."""
+"""Compares the outputs of a recorded program against a reference, in process."""
 
 from __future__ import annotations
 

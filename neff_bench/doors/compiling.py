@@ -1,4 +1,4 @@
-"""`neff-bench check --with-neuronx-cc`: what AWS's compiler itself says of the cases of a shapes file."""
+"""Implements `neff-bench check --with-neuronx-cc`: what AWS's compiler itself says of the cases of a shapes file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded NKI in the place of AWS's packages, for a process that launches kernels."""
+"""Puts the embedded NKI in the place of AWS's packages, for a process that launches kernels."""
 
 from __future__ import annotations
 

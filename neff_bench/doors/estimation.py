@@ -1,4 +1,4 @@
-"""`estimate`: the row of a kernel without a file, a process or an execution.
+"""Implements `estimate`: the row of a kernel without a file, a process or an execution.
 
 The kernel is recorded and scheduled in this process, by the same code that `neuron-sim` runs, so its times and counters
 equal the command's to the bit. Nothing is executed: times do not depend on the values of the inputs.

@@ -1,4 +1,4 @@
-"""`neff-bench explain`: what `neuron-sim explain` is, for one case or several, and what a word of our tables means."""
+"""Declares `neff-bench explain`: what `neuron-sim explain` is, for one case or several, and what a word of our tables means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An input as programs give it: an array, or its shape and element type."""
+"""Reads an input as programs give it: an array, or its shape and element type."""
 
 from __future__ import annotations
 

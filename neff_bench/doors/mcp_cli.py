@@ -1,4 +1,4 @@
-"""`neff-bench mcp`."""
+"""Declares `neff-bench mcp`, which serves agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neff-bench mcp`: the commands as tools for agents, over standard input and output.
+"""Implements `neff-bench mcp`: the commands as tools for agents, over standard input and output.
 
 Each call runs commands in processes of their own, with limits of time and memory: a kernel that prints, crashes or hangs costs one
 answer. A kernel's failure is data (`status`, `reason`); only a wrong call is an error of the tool.

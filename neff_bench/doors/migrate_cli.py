@@ -1,4 +1,4 @@
-"""`neff-bench migrate`: what kernels of the old NKI dialect have to change."""
+"""Declares `neff-bench migrate`: what kernels of the old NKI dialect have to change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neff-bench probes`: microkernels that show one constant of the machine each, and the script that runs them."""
+"""Declares `neff-bench probes`: microkernels that show one constant of the machine each, and the script that runs them."""
 
 from __future__ import annotations
 

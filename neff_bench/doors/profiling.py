@@ -1,4 +1,4 @@
-"""`profile`: build a kernel, run it, check it and say where its time goes, by the two stages that the commands are."""
+"""Implements `profile`: build a kernel, run it, check it and say where its time goes, by the two stages that the commands are."""
 
 from __future__ import annotations
 

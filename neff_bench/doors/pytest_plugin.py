@@ -1,4 +1,4 @@
-"""A pytest plugin: `pytest --neff-bench` runs kernels on the embedded toolchain and prints their table at the end.
+"""Holds a pytest plugin: `pytest --neff-bench` runs kernels on the embedded toolchain and prints their table at the end.
 
     def test_scale(neff_bench):
         result = scale(x)                              # a kernel of nki or neuronxcc.nki, called on arrays

@@ -1,4 +1,4 @@
-"""`neff-bench run`."""
+"""Declares `neff-bench run`, which runs a script that launches kernels."""
 
 from __future__ import annotations
 

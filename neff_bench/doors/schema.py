@@ -1,4 +1,4 @@
-"""`neff-bench schema`: the JSON schema of a row, for programs that read `--format json`."""
+"""Declares `neff-bench schema`: the JSON schema of a row, for programs that read `--format json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timelines of the files that a user names: traces, profiles and Parquet directories, with their NEFF, and bundles."""
+"""Reads the timelines of the files that a user names: traces, profiles and Parquet directories, with their NEFF, and bundles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for torch_xla and torch_neuronx: the device is the CPU, and there is nothing to wait for.
+"""Provides a stand-in for torch_xla and torch_neuronx: the device is the CPU, and there is nothing to wait for.
 
 It serves scripts that move tensors to `xla_device()` and call kernels on them. Many import torch_neuronx for its effect alone:
 it brings the device. What the stand-in lacks is refused by name.

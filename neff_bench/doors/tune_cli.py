@@ -1,4 +1,4 @@
-"""`neff-bench tune`."""
+"""Declares `neff-bench tune`, which estimates many variants of a kernel."""
 
 from __future__ import annotations
 

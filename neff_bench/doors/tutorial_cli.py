@@ -1,4 +1,4 @@
-"""`neff-bench tutorial`: the files of the quickstart, to run and to edit."""
+"""Declares `neff-bench tutorial`: the files of the quickstart, to run and to edit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neff-bench view`."""
+"""Declares `neff-bench view`, which writes the timeline of a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neff-bench watch`."""
+"""Declares `neff-bench watch`, which follows a kernel while it is written."""
 
 from __future__ import annotations
 

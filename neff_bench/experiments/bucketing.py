@@ -1,4 +1,4 @@
-"""Buckets: sizes to which lengths are padded, chosen for the least expected latency."""
+"""Chooses buckets: sizes to which lengths are padded, chosen for the least expected latency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neff-bench buckets`."""
+"""Declares `neff-bench buckets`, which chooses the lengths to compile for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Host latency of matmul and MLP: warm-up, synchronised iterations, median and spread; compile time apart."""
+"""Measures host latency of matmul and MLP: warm-up, synchronised iterations, median and spread; compile time apart."""
 
 from __future__ import annotations
 

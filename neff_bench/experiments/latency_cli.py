@@ -1,4 +1,4 @@
-"""`neff-bench latency`."""
+"""Declares `neff-bench latency`, which times matmul and MLP on the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The NKI kernels of a workload, as stage 1 declares them: ours, nki-library's, and the closed ones of neuronx-cc."""
+"""Finds the NKI kernels of a workload, as stage 1 declares them: ours, nki-library's, and the closed ones of neuronx-cc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear projections on the device and on the host, side by side."""
+"""Times linear projections on the device and on the host, side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neff-bench linear-projection` and `neff-bench tile`."""
+"""Declares `neff-bench linear-projection` and `neff-bench tile`."""
 
 from __future__ import annotations
 

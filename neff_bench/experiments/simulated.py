@@ -1,4 +1,4 @@
-"""Device and host latency of a workload without a device: our own kernel, simulated in this process, and the host model."""
+"""Computes device and host latency of a workload without a device: our own kernel, simulated in this process, and the host model."""
 
 from __future__ import annotations
 

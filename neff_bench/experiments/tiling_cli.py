@@ -1,4 +1,4 @@
-"""`neff-bench tiling`."""
+"""Declares `neff-bench tiling`, which sets latency against the hardware's tiles."""
 
 from __future__ import annotations
 

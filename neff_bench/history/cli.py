@@ -1,4 +1,4 @@
-"""`neff-bench history`: rows over commits."""
+"""Declares `neff-bench history`: rows over commits."""
 
 from __future__ import annotations
 

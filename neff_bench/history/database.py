@@ -1,4 +1,4 @@
-"""The database of a history: one SQLite file, to which several writers append.
+"""Keeps the database of a history: one SQLite file, to which several writers append.
 
     commits   one line for each commit, in the order of their dates
     series    what must not be joined: a case on one machine, simulated by one model or measured with one tool version

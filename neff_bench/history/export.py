@@ -1,4 +1,4 @@
-"""All points as one long table, for DuckDB, pandas and spreadsheets."""
+"""Writes all points as one long table, for DuckDB, pandas and spreadsheets."""
 
 from __future__ import annotations
 

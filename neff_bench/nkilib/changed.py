@@ -1,4 +1,4 @@
-"""From the paths that a pull request changes to the cases that judge it, and to the kernels that no case judges."""
+"""Leads from the paths that a pull request changes to the cases that judge it, and to the kernels that no case judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pytest plugin: nki-library's tests run up to the launch of a kernel, and what they would launch it with is written down.
+"""Holds a pytest plugin: nki-library's tests run up to the launch of a kernel, and what they would launch it with is written down.
 
 RECORD_TO names a folder, RECORD_KERNELS the entries of the kernels that are wanted, separated by spaces, RECORD_TARGET the chip,
 RECORD_TEST_S the CPU seconds that a test may take. For each launch of one of the kernels there is `<n>.npz` with the tensors of each rank,

@@ -1,4 +1,4 @@
-"""`neff-bench changed-kernels` and `neff-bench discover`: which cases nki-library has, and which judge a change of it."""
+"""Declares `neff-bench changed-kernels` and `neff-bench discover`: which cases nki-library has, and which judge a change of it."""
 
 from __future__ import annotations
 

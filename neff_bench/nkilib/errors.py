@@ -1,4 +1,4 @@
-"""InstallError - a reason why `benchmarks/` was not written or removed."""
+"""Declares InstallError - a reason why `benchmarks/` was not written or removed."""
 
 from __future__ import annotations
 

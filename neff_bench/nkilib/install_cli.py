@@ -1,4 +1,4 @@
-"""The command `neff-bench install-benchmarks`."""
+"""Declares the command `neff-bench install-benchmarks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source of one function of a module, with what it needs of that module: a test's wrapper around a kernel becomes a file of its own."""
+"""Extracts the source of one function of a module, with what it needs of that module: a test's wrapper around a kernel becomes a file of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m neff_bench.rules`: the page of the rules."""
+"""Writes the page of the rules, as `python -m neff_bench.rules`."""
 
 import sys
 

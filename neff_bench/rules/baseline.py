@@ -1,4 +1,4 @@
-"""A baseline: findings that are known and not asked about again, by what stays the same when lines are added above them."""
+"""Keeps a baseline: findings that are known and not asked about again, by what stays the same when lines are added above them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judging: rules against calls, a source or a refusal, as findings in plain data."""
+"""Judges: holds rules against calls, a source or a refusal, and gives findings in plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes: what takes the place of a piece of a source. Only those are here that keep what a kernel computes."""
+"""Makes fixes: what takes the place of a piece of a source. Only those are here that keep what a kernel computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel's source as rules see it: what each name stands for, which functions run on the device, what comments allow."""
+"""Reads a kernel's source as rules see it: what each name stands for, which functions run on the device, what comments allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment of the SDK's tools: what its contract says to set, to take away, to record, and to put into keys."""
+"""Sets the environment of the SDK's tools: what its contract says to set, to take away, to record, and to put into keys."""
 
 from __future__ import annotations
 

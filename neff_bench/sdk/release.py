@@ -1,4 +1,4 @@
-"""The contract of one release of the Neuron SDK, read from `releases/*.yaml`: tools, flags, files, messages, variables.
+"""Reads the contract of one release of the Neuron SDK, read from `releases/*.yaml`: tools, flags, files, messages, variables.
 
 The first file is complete, each later one holds what differs from the release before. Every entry says where it is known
 from (`source`) and how sure it is (`sure`: `+` documented or done by AWS's code, `~` one public caller, `?` inferred).

@@ -1,4 +1,4 @@
-"""Argument lists from the data of a release: a flag that the release lacks is never written."""
+"""Writes argument lists from the data of a release: a flag that the release lacks is never written."""
 
 from __future__ import annotations
 

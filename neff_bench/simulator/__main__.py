@@ -1,4 +1,4 @@
-"""`python -m neff_bench.simulator`: the command `neuron-sim`."""
+"""Starts the command `neuron-sim`, as `python -m neff_bench.simulator`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The chip that a program runs on, and chips with changed constants."""
+"""Finds the chip that a program runs on, and chips with changed constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything the simulator raises for a user's mistake.
+"""Declares everything the simulator raises for a user's mistake.
 
     SimulatorError
     ├── CompileError              a kernel, graph or target that cannot be compiled

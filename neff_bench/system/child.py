@@ -1,4 +1,4 @@
-"""A forked process that does what `python -m MODULE ARGUMENT...` would do, without its start.
+"""Runs a forked process that does what `python -m MODULE ARGUMENT...` would do, without its start.
 
 A module that is run this way has a function `main`, which reads `sys.argv` and returns the exit code.
 """

@@ -1,4 +1,4 @@
-"""The compiled parts of the simulator: the files that they are made of, and whether what was built can be used.
+"""Knows the compiled parts of the simulator: the files that they are made of, and whether what was built can be used.
 
 setup.py runs this file alone, so it imports nothing of this package.
 """

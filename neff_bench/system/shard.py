@@ -1,4 +1,4 @@
-"""`--shard I/N`: which part of the work is this process's, without asking the others.
+"""Implements `--shard I/N`: which part of the work is this process's, without asking the others.
 
 A case belongs to one shard by its name alone, so the shards of hosts that see different lists still never overlap.
 """

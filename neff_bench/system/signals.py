@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP: work is ended in order, and the exit code is 128 plus the number of the signal.
+"""Handles SIGINT, SIGTERM and SIGHUP: work is ended in order, and the exit code is 128 plus the number of the signal.
 
 A command starts with `ending_raises`: the first signal raises `Ended` wherever the main thread is. A command whose work can
 stop by itself runs it in `stoppable`: there the first signal only sets an event, so that children are ended, locks are

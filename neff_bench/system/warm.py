@@ -1,4 +1,4 @@
-"""A command's side of the warm parent: one for a command, started with the first program that it is asked for.
+"""Holds a command's side of the warm parent: one for a command, started with the first program that it is asked for.
 
 The parent is a process of its own. It is forked from a command that has no threads yet, or else started like any program.
 What the border of a process gives stays: a child that crashes, hangs or fills its memory costs its own answer, and no child

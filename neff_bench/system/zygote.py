@@ -1,4 +1,4 @@
-"""The warm parent: imports what its children will need, then forks one child for each request.
+"""Serves as the warm parent: it imports what its children will need, then forks one child for each request.
 
     python -m neff_bench.system.zygote CONTROL MODULE...
 

@@ -1,4 +1,4 @@
-"""The options of a command, each declared once: as a field of a dataclass, with its type, default and help.
+"""Declares the options of a command, each declared once: as a field of a dataclass, with its type, default and help.
 
     @dataclass(frozen=True, kw_only=True)
     class Options(OutputOptions):

@@ -1,4 +1,4 @@
-"""The answer of a command: in which format, and where to."""
+"""Writes the answer of a command: in which format, and where to."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The timeline of an execution, written out for other programs."""
+"""Writes the timeline of an execution, written out for other programs."""

@@ -1,4 +1,4 @@
-"""The chain of instructions that the duration of an execution hangs on, from a timeline that tells what depends on what.
+"""Finds the chain of instructions that the duration of an execution hangs on, from a timeline that tells what depends on what.
 
 It is followed back from the last instruction that does work to the first. The step before is what the instruction started after: the instruction before it on its
 engine, or one of those that it depends on, whichever was done last. A DMA is done with its last packet where the file tells which packets are its own;

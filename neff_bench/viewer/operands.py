@@ -1,4 +1,4 @@
-"""The tensors that an instruction reads and writes, from the text of its operands.
+"""Reads the tensors that an instruction reads and writes, from the text of its operands.
 
 AWS's profiler writes `src=fp32@0x36ff8[1,1,1][512,1,1] channels=128`: address in a partition, steps and counts in elements, the innermost dimension first.
 The simulator writes `data=float32@sbuf:tile+0[512,1][64,512]`: steps and counts with the partitions first, the innermost dimension last.

@@ -1,4 +1,4 @@
-"""A timeline as a Perfetto trace (`x.pftrace`, opens in ui.perfetto.dev): one track for each DMA queue and engine, slices with their arguments, semaphores
+"""Writes a timeline as a Perfetto trace (`x.pftrace`, opens in ui.perfetto.dev): one track for each DMA queue and engine, slices with their arguments, semaphores
 and memory use as counters, and the critical path as arrows.
 
 Slices of one track may not overlap without nesting, so an engine or queue whose events overlap has several tracks of one name, which Perfetto draws

@@ -1,4 +1,4 @@
-"""The text of the source lines that a profile points at.
+"""Finds the text of the source lines that a profile points at.
 
 Only `.py` files below the given directories are read, whatever a profile names: a page may be given to others.
 """

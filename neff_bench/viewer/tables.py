@@ -1,4 +1,4 @@
-"""A timeline as a file: JSON in the shape of AWS's profiler, one flat table of all events as CSV or Parquet, or a Perfetto trace (perfetto.py).
+"""Writes a timeline as a file: JSON in the shape of AWS's profiler, one flat table of all events as CSV or Parquet, or a Perfetto trace (perfetto.py).
 
 JSON has the tables `instruction`, `dma` and `semaphore_update` with the profiler's keys, beside `summary` and `metadata`; `neff-bench inspect` and
 `profile-neffs` read it again. The flat table has a column `table` that says what each row is.

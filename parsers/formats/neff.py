@@ -1,4 +1,4 @@
-"""NEFF: a 1024-byte little-endian header (`neff_header_t` of the AWS docs, neuron-runtime/explore/work-with-neff-files.rst), then a tar.
+"""Declares the layout of a NEFF: a 1024-byte little-endian header (`neff_header_t` of the AWS docs, neuron-runtime/explore/work-with-neff-files.rst), then a tar.
 
 Names of members and their keys are those of neuronx-cc 2.23 (github.com/aws-neuron/nkipy @ 1dc349f, spike/tests/artifacts).
 """

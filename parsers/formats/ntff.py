@@ -1,4 +1,4 @@
-"""NTFF: the trace of one execution on a device.
+"""Declares the layout of an NTFF: the trace of one execution on a device.
 
 No layout is published. What follows was found by matching users' traces with the JSON that AWS's profiler made of them
 (github.com/allenkchau/trainium-kernel-fusion @ d709ddf1, github.com/AnchovyPark/npu_profiling_code @ 2a956420). `Ntff.certainty` says

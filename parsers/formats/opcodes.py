@@ -1,4 +1,4 @@
-"""Machine opcodes: byte 0 of a 64-byte instruction slot, by the names that AWS's profiler prints for it.
+"""Names machine opcodes: byte 0 of a 64-byte instruction slot, by the names that AWS's profiler prints for it.
 
 Public bytes were found by matching traces with the profiler's JSON of the same run (github.com/allenkchau/trainium-kernel-fusion @ d709ddf1,
 github.com/AnchovyPark/npu_profiling_code @ 2a956420). Opcodes whose byte no public trace shows have the simulator's own numbers, from 0x10

@@ -1,4 +1,4 @@
-"""Perfetto's trace, as far as a timeline needs it: field numbers of its messages.
+"""Declares Perfetto's trace, as far as a timeline needs it: field numbers of its messages.
 
 Source: github.com/google/perfetto, docs/reference/synthetic-track-event.md and protos/perfetto/trace/ (checked with PyPI `perfetto` 0.59.1).
 """

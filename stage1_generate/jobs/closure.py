@@ -1,4 +1,4 @@
-"""The import closure of Python code: every file that importing it can read, found without importing anything.
+"""Finds the import closure of Python code: every file that importing it can read, found without importing anything.
 
 Statements anywhere in a file count, also those inside functions and `try`, but not those below `if TYPE_CHECKING`. Of calls,
 `import_module("name")` and `__import__("name")` with a literal name count, and `iter_modules(__path__)` in a package stands for

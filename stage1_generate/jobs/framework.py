@@ -1,4 +1,4 @@
-"""NEFFs of somebody's own script: run it with the framework's debug switches and make bundles of what it leaves.
+"""Makes bundles of NEFFs of somebody's own script: runs it with the framework's debug switches and make bundles of what it leaves.
 
     python -m neff_bench.stage1_generate.jobs.framework < JOB     (in the directory where the script is to run)
 

@@ -1,4 +1,4 @@
-"""The warm parent of stage 1: what the workers of these jobs, and the commands that they run, will import."""
+"""Declares the warm parent of stage 1: what the workers of these jobs, and the commands that they run, will import."""
 
 from __future__ import annotations
 

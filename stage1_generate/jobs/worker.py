@@ -1,4 +1,4 @@
-"""A worker process: builds one case in its current directory and ends.
+"""Runs as a worker process: it builds one case in its current directory and ends.
 
     python -m neff_bench.stage1_generate.jobs.worker < JOB
 

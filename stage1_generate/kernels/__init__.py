@@ -1,4 +1,4 @@
-"""The kernels: `<name>.py` declares one (`KERNEL`), `<name>_nki.py`, `<name>_xla.py` and
+"""Holds the kernels: `<name>.py` declares one (`KERNEL`), `<name>_nki.py`, `<name>_xla.py` and
 `<name>_torch.py` are our own implementations of it, `<name>_nkilib.py` calls nki-library where its kernel takes objects."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Causal attention for prefill: out = softmax(q k / sqrt(d)) v; b queries (batch x heads), kv keys, sequence s, head size d."""
+"""Declares causal attention for prefill: out = softmax(q k / sqrt(d)) v; b queries (batch x heads), kv keys, sequence s, head size d."""
 
 from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 

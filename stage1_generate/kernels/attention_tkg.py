@@ -1,4 +1,4 @@
-"""Attention for decode: s new tokens over a cache of p positions, the last s of which are the new ones; batch b, n query
+"""Declares attention for decode: s new tokens over a cache of p positions, the last s of which are the new ones; batch b, n query
 heads on one key head of size d. Every new token attends to all p positions. Queries come scaled by 1 / sqrt(d)."""
 
 from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor

@@ -1,4 +1,4 @@
-"""nki-library's attention_tkg, which is a part of larger kernels, as a kernel of its own.
+"""Gives nki-library's attention_tkg, which is a part of larger kernels, as a kernel of its own.
 
 Without RoPE it wants queries and new keys in SBUF, where the kernel before it would have left them, so they are loaded
 first (as in aws-neuron/nki-library, test_attention_tkg.py).

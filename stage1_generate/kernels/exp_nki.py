@@ -1,4 +1,4 @@
-"""exp of a matrix in the NKI dialect: the kernel of the profiler tutorial, for any 2-D shape."""
+"""Computes exp of a matrix in the NKI dialect: the kernel of the profiler tutorial, for any 2-D shape."""
 
 import nki
 import nki.isa as nisa

@@ -1,4 +1,4 @@
-"""A tiled matrix multiplication in the NKI dialect: any M, K, N, edge tiles included."""
+"""Implements a tiled matrix multiplication in the NKI dialect: any M, K, N, edge tiles included."""
 
 import nki
 import nki.isa as nisa

@@ -1,4 +1,4 @@
-"""Matmul for torch_neuronx.trace."""
+"""Computes a matmul for torch_neuronx.trace."""
 
 
 def matmul(lhs, rhs):

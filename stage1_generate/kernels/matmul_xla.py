@@ -1,4 +1,4 @@
-"""C[M, N] = A[M, K] @ B[K, N] for XLA."""
+"""Computes C[M, N] = A[M, K] @ B[K, N] for XLA."""
 
 from __future__ import annotations
 

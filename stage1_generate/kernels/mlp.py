@@ -1,4 +1,4 @@
-"""Gated MLP: out = (silu(hidden @ gate_w) * (hidden @ up_w)) @ down_w, with batch b, sequence s, hidden h, intermediate i."""
+"""Declares a gated MLP: out = (silu(hidden @ gate_w) * (hidden @ up_w)) @ down_w, with batch b, sequence s, hidden h, intermediate i."""
 
 from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 

@@ -1,4 +1,4 @@
-"""A fused gated MLP in the NKI dialect: out = (silu(x @ gate) * (x @ up)) @ down, nothing between written to HBM."""
+"""Implements a fused gated MLP in the NKI dialect: out = (silu(x @ gate) * (x @ up)) @ down, nothing between written to HBM."""
 
 import nki
 import nki.isa as nisa

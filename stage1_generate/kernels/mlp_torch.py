@@ -1,4 +1,4 @@
-"""Gated MLP for torch_neuronx.trace."""
+"""Computes a gated MLP for torch_neuronx.trace."""
 
 
 def mlp(hidden, gate_w, up_w, down_w):

@@ -1,4 +1,4 @@
-"""The gated MLP down(silu(x @ gate) * (x @ up)) for XLA."""
+"""Computes the gated MLP down(silu(x @ gate) * (x @ up)) for XLA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output projection after attention: out = attention @ weight over n heads of size d; batch b, sequence s, hidden h.
+"""Declares the output projection after attention: out = attention @ weight over n heads of size d; batch b, sequence s, hidden h.
 
 nki-library has one kernel for prefill (CTE) and one for decode (TKG), with different layouts; up to 128 tokens, which is as
 much as the second takes, a case is decode.

@@ -1,4 +1,4 @@
-"""Fused QKV projection: out[b, s, (n + 2 kv) d] = input[b, s, h] @ weights; n query heads, kv key heads of size d each."""
+"""Declares the fused QKV projection: out[b, s, (n + 2 kv) d] = input[b, s, h] @ weights; n query heads, kv key heads of size d each."""
 
 from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 

@@ -1,4 +1,4 @@
-"""RMS norm and static quantisation to FP8: out = clip(x / rms(x) * gamma / scale, +-240); batch b, sequence s, hidden h."""
+"""Declares RMS norm and static quantisation to FP8: out = clip(x / rms(x) * gamma / scale, +-240); batch b, sequence s, hidden h."""
 
 from neff_bench.stage1_generate.kernel import Implementation, Kernel, Tensor
 

@@ -1,4 +1,4 @@
-"""nki-library's rmsnorm_quant_kernel with its arguments object filled in."""
+"""Gives nki-library's rmsnorm_quant_kernel with its arguments object filled in."""
 
 import nki
 from nkilib_src.nkilib.core.rmsnorm.rmsnorm_quant import RmsNormQuantKernelArgs, rmsnorm_quant_kernel

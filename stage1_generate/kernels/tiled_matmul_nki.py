@@ -1,4 +1,4 @@
-"""A matrix multiplication tile by tile in the NKI dialect: nothing stays in SBUF from one tile to the next."""
+"""Implements a matrix multiplication tile by tile in the NKI dialect: nothing stays in SBUF from one tile to the next."""
 
 import nki
 import nki.isa as nisa

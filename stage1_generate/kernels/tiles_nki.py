@@ -1,4 +1,4 @@
-"""The tile moves that our NKI kernels share: loads with the contraction on the partitions, and work splitting."""
+"""Holds the tile moves that our NKI kernels share: loads with the contraction on the partitions, and work splitting."""
 
 import nki.isa as nisa
 import nki.language as nl

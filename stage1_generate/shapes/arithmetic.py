@@ -1,4 +1,4 @@
-"""Arithmetic over dimensions: `2*M*N`, `N//128`. Numbers, names, `+ - * / // % **`, signs and parentheses; nothing else."""
+"""Computes arithmetic over dimensions: `2*M*N`, `N//128`. Numbers, names, `+ - * / // % **`, signs and parentheses; nothing else."""
 
 from __future__ import annotations
 

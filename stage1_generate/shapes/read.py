@@ -1,4 +1,4 @@
-"""shapes.yaml -> cases.
+"""Reads shapes.yaml into cases.
 
     defaults: {target: trn2, lnc: 2, dtype: bfloat16, seed: 42}
     cases:

@@ -1,4 +1,4 @@
-"""The XLA route up to the compiler: trace the kernel with jax and lay the graph out as torch_neuronx.trace does.
+"""Takes the XLA route up to the compiler: traces the kernel with jax and lays the graph out as torch_neuronx.trace does.
 
     model/graph.hlo       HloModuleProto
     model/metadata.json   {"model_files": "graph.hlo", "version": "1.0", "weights": {}}

@@ -1,4 +1,4 @@
-"""The outputs of a kernel that declares none, where neither NKI nor the NEFF says what they are: neuron-sim runs it and tells."""
+"""Finds the outputs of a kernel that declares none, where neither NKI nor the NEFF says what they are: neuron-sim runs it and tells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Argument lists of the profiler. Pure functions: they start nothing and know no file system.
+"""Writes argument lists of the profiler. Pure functions: they start nothing and know no file system.
 
 The lists are those that AWS's own harness uses (aws-neuron/nki-library @ d2ad3a57, test/utils/profiler_utils.py and
 test_orchestrator.py). Which flags there are, and how they are written, says the contract of the SDK's release (`sdk/`), as

@@ -1,4 +1,4 @@
-"""Under what a device was measured: the part of `run.json` that a simulated run has not."""
+"""Records under what a device was measured: the part of `run.json` that a simulated run has not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NeuronCores: who may use which, on a host that several users share.
+"""Shares NeuronCores: who may use which, on a host that several users share.
 
 Cores are numbered as physical cores. Logical core L of size n is physical cores L*n ... L*n+n-1 (AWS Neuron docs,
 neuron-runtime/.../logical-neuroncore-config.rst), and the runtime is told logical numbers. Each physical core has a lock

@@ -1,4 +1,4 @@
-"""The device step: run a NEFF under the profiler and keep the traces, the outputs and a record of all of it."""
+"""Does the device step: runs a NEFF under the profiler and keeps the traces, the outputs and a record of all of it."""
 
 from __future__ import annotations
 

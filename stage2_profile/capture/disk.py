@@ -1,4 +1,4 @@
-"""Disk: what the traces of a capture will take, before it is taken, and what to do where there is too little."""
+"""Watches the disk: what the traces of a capture will take, before it is taken, and what to do where there is too little."""
 
 from __future__ import annotations
 

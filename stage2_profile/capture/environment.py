@@ -1,4 +1,4 @@
-"""The environment of the tools: what they get, and the little of it that is written down."""
+"""Makes the environment of the tools: what they get, and the little of it that is written down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Neuron devices of this host, as neuron-ls tells of them: asked again for each capture, since others share them."""
+"""Reads the Neuron devices of this host, as neuron-ls tells of them: asked again for each capture, since others share them."""
 
 from __future__ import annotations
 

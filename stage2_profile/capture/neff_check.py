@@ -1,4 +1,4 @@
-"""The NEFF beside the case that it was built for, asked again before each capture."""
+"""Compares the NEFF beside the case that it was built for, asked again before each capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core locks of nki-library's test harness, taken and respected by its own rules, so that both tools exclude each other.
+"""Takes the core locks of nki-library's test harness, taken and respected by its own rules, so that both tools exclude each other.
 
 Its clients keep `locks.json` in one directory of the host: physical core -> time at which its lock ends, read and written under
 `flock` on `atomic_lock`; nobody owns an entry, and one that has ended counts for nothing (aws-neuron/nki-library,

@@ -1,4 +1,4 @@
-"""`nrtpy` (SDK 2.32) as a capture tool: the times of a NEFF without a trace, in a process of its own (see nrtpy_program.py).
+"""Uses `nrtpy` (SDK 2.32) as a capture tool: the times of a NEFF without a trace, in a process of its own (see nrtpy_program.py).
 
 Its wheel and that of nki cannot be in one environment, so its Python may be another one than ours. Times are of the device
 (mode "device": events of a system trace), after a warm-up. Source: AWS Neuron docs, neuron-runtime/nrtpy.

@@ -1,4 +1,4 @@
-"""The cores of each toolchain for one call: what the user asks for, what a scheduler granted, what the host has."""
+"""Finds the cores of each toolchain for one call: what the user asks for, what a scheduler granted, what the host has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profiler programs: which one is on this host, and which version.
+"""Finds the profiler programs: which one is on this host, and which version.
 
 Order: `neuron-explorer`, then `neuron-profile` (the same interface, deprecated since SDK 2.30), each on PATH and then in
 /opt/aws/neuron/bin, where package aws-neuronx-tools installs them; for simulated NEFFs `neuron-sim`, the project's own.

@@ -1,4 +1,4 @@
-"""The warm parent of stage 2: what the tool of simulated NEFFs will import."""
+"""Declares the warm parent of stage 2: what the tool of simulated NEFFs will import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of `neff-bench compare`."""
+"""Declares the options of `neff-bench compare`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neff-bench compare`: two sets of profiles side by side."""
+"""Declares `neff-bench compare`: two sets of profiles side by side."""
 
 from __future__ import annotations
 

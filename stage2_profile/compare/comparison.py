@@ -1,4 +1,4 @@
-"""Two sets of rows side by side: pairs, ratios and verdicts. Pure functions on row records (the dictionaries of
+"""Compares two sets of rows: pairs, ratios and verdicts. Pure functions on row records (the dictionaries of
 `profile-neffs --format json`)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of a comparison: the table, and for each pair both timelines, one over the other."""
+"""Writes the page of a comparison: the table, and for each pair both timelines, one over the other."""
 
 from __future__ import annotations
 

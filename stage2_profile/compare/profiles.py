@@ -1,4 +1,4 @@
-"""`neff_bench.compare`: what `neff-bench compare A B` finds, as values."""
+"""Provides `neff_bench.compare`: what `neff-bench compare A B` finds, as values."""
 
 from __future__ import annotations
 

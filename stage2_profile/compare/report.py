@@ -1,4 +1,4 @@
-"""A comparison as an answer."""
+"""Writes a comparison as an answer."""
 
 from __future__ import annotations
 

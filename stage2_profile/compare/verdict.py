@@ -1,4 +1,4 @@
-"""Worse, better, same, or cannot tell: the one place where `compare`, `gate` and `history check` ask. Pure functions on row records.
+"""Says worse, better, same, or cannot tell: the one place where `compare`, `gate` and `history check` ask. Pure functions on row records.
 
 Every number has an interval. The verdict of two numbers is that of their intervals and of the smallest change that counts:
 

@@ -1,4 +1,4 @@
-"""NEFFs from elsewhere that nobody has profiled: they get a bundle, with inputs of our own making, in a store beside them."""
+"""Takes NEFFs from elsewhere that nobody has profiled: they get a bundle, with inputs of our own making, in a store beside them."""
 
 from __future__ import annotations
 

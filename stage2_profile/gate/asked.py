@@ -1,4 +1,4 @@
-"""The options of `neff-bench gate`."""
+"""Declares the options of `neff-bench gate`."""
 
 from __future__ import annotations
 

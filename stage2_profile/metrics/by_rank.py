@@ -1,4 +1,4 @@
-"""The summaries of a run, rank by rank: what each execution took, and which rank was the slowest."""
+"""Reads the summaries of a run, rank by rank: what each execution took, and which rank was the slowest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two tensors compared in a process that has numpy already: a command with few cases then does without it.
+"""Compares two tensors in a process that has numpy already: a command with few cases then does without it.
 
     python -m neff_bench.stage2_profile.metrics.forked_check CAPTURED EXPECTED DTYPE RTOL ATOL COLUMNS
 

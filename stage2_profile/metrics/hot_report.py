@@ -1,4 +1,4 @@
-"""Hot source lines and instructions as an answer."""
+"""Writes hot source lines and instructions as an answer."""
 
 from __future__ import annotations
 

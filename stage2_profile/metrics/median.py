@@ -1,4 +1,4 @@
-"""The confidence interval of a median, from order statistics: nothing is assumed of how the values are distributed."""
+"""Computes the confidence interval of a median, from order statistics: nothing is assumed of how the values are distributed."""
 
 from __future__ import annotations
 

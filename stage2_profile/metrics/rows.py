@@ -1,4 +1,4 @@
-"""The row: one case as the table, CSV and JSON show it. Its metrics are the one table of them: a line there is a metric
+"""Declares the row: one case as the table, CSV and JSON show it. Its metrics are the one table of them: a line there is a metric
 everywhere (docs/metrics.md shows what follows from it)."""
 
 from __future__ import annotations

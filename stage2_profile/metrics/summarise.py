@@ -1,4 +1,4 @@
-"""One bundle and one of its runs as a row."""
+"""Makes a row of one bundle and one of its runs."""
 
 from __future__ import annotations
 

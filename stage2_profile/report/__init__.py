@@ -1,1 +1,1 @@
-"""The rows of a store as an answer."""
+"""Makes an answer of the rows of a store."""

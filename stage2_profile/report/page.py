@@ -1,4 +1,4 @@
-"""The page of a store: its rows, and the timeline of each row that has a profile."""
+"""Writes the page of a store: its rows, and the timeline of each row that has a profile."""
 
 from __future__ import annotations
 

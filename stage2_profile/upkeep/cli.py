@@ -1,4 +1,4 @@
-"""`neff-bench fsck`, `neff-bench gc` and `neff-bench merge`: the command lines of upkeep."""
+"""Declares `neff-bench fsck`, `neff-bench gc` and `neff-bench merge`: the command lines of upkeep."""
 
 from __future__ import annotations
 

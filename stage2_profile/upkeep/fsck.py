@@ -1,4 +1,4 @@
-"""Every file of a store against its checksum: what is damaged, what is missing, what nobody recorded."""
+"""Compares every file of a store against its checksum: what is damaged, what is missing, what nobody recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One store out of several: shards that were built or profiled apart, put together."""
+"""Makes one store out of several: shards that were built or profiled apart, put together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool-only steps: from the traces of a run to summary and session files. Needs no device."""
+"""Takes the tool-only steps: from the traces of a run to summary and session files. Needs no device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a simulated trace that has no bundle: `neuron-sim view` knows its source lines, which the trace does not hold."""
+"""Reads the events of a simulated trace that has no bundle: `neuron-sim view` knows its source lines, which the trace does not hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The system trace of a run: what `capture -t systrace` left, as a file that our reader knows. Needs no device."""
+"""Reads the system trace of a run: what `capture -t systrace` left, as a file that our reader knows. Needs no device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The variants of one kernel: all of them estimated, the fastest executed, and the ranks told as a table or a page."""
+"""Searches the variants of one kernel: all of them estimated, the fastest executed, and the ranks told as a table or a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream of kernel variants in, a stream of answers out: what a program that writes kernels needs."""
+"""Turns a stream of kernel variants into a stream of answers: what a program that writes kernels needs."""
 
 from __future__ import annotations
 

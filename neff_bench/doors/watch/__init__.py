@@ -1,4 +1,4 @@
-"""`neff-bench watch`: a page, and lines for editors, that follow a kernel while somebody writes it. `doors/subject.py` says what is watched.
+"""Implements `neff-bench watch`: a page, and lines for editors, that follow a kernel while somebody writes it. `doors/subject.py` says what is watched.
 
 look.py         one look at it, in a process of its own: numbers first, then the picture, then what is wrong
 script.py       the kernels that a script launches

@@ -1,4 +1,4 @@
-"""The picture of a save, of two saves over each other, or with what each constant of the chip would change."""
+"""Draws the picture of a save, of two saves over each other, or with what each constant of the chip would change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A save as lines: for people and problem matchers, or one line of JSON."""
+"""Writes a save as lines: for people and problem matchers, or one line of JSON."""
 
 from __future__ import annotations
 

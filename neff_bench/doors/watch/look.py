@@ -1,4 +1,4 @@
-"""One look at what is watched, in a process of its own, which the next save may end at any moment.
+"""Takes one look at what is watched, in a process of its own, which the next save may end at any moment.
 
 It reads the subject from standard input and tells what it finds as it finds it: the numbers first, then the picture, then what is wrong.
 """

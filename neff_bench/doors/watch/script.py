@@ -1,4 +1,4 @@
-"""The kernels that a script launches."""
+"""Finds the kernels that a script launches."""
 
 from __future__ import annotations
 

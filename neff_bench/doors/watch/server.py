@@ -1,4 +1,4 @@
-"""The page of a watch: on this machine alone, for whoever knows the token in its address. A request can change nothing but the pin."""
+"""Serves the page of a watch: on this machine alone, for whoever knows the token in its address. A request can change nothing but the pin."""
 
 from __future__ import annotations
 

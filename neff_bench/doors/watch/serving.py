@@ -1,4 +1,4 @@
-"""A watch from its start to Ctrl-C: it follows the files, and serves the page."""
+"""Runs a watch from its start to Ctrl-C: it follows the files, and serves the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The saves of one watch. The newest save wins: a look that is under way is ended when a file changes again."""
+"""Keeps the saves of one watch. The newest save wins: a look that is under way is ended when a file changes again."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The tables of rules, a file for each family."""
+"""Holds the tables of rules, a file for each family."""

@@ -1,4 +1,4 @@
-"""Element types of operands."""
+"""Declares the rules of the element types of operands."""
 
 # fmt: off
 from neff_bench.rules.call import Call, Operand

@@ -1,4 +1,4 @@
-"""Memories: what lies where, and how much of it."""
+"""Declares the rules of memories: what lies where, and how much of it."""
 
 # fmt: off
 import ast

@@ -1,4 +1,4 @@
-"""Python forms inside a kernel, and launches. NKI 0.3 to 0.6 (SDK 2.29 to 2.32) parse a kernel's source; 0.7 runs it."""
+"""Declares the rules of Python forms inside a kernel, and of launches. NKI 0.3 to 0.6 (SDK 2.29 to 2.32) parse a kernel's source; 0.7 runs it."""
 
 # fmt: off
 import ast

@@ -1,4 +1,4 @@
-"""Shapes, sizes and indices."""
+"""Declares the rules of shapes, sizes and indices."""
 
 # fmt: off
 from neff_bench.rules.call import Call

@@ -1,4 +1,4 @@
-"""DMA and transfers between cores."""
+"""Declares the rules of DMA and of transfers between cores."""
 
 # fmt: off
 import ast

@@ -1,4 +1,4 @@
-"""From what traces show to constants of a chip, each with a 95 % interval, and only where the traces say something.
+"""Leads from what traces show to constants of a chip, each with a 95 % interval, and only where the traces say something.
 
 A constant is the median over traces of each trace's own mean: totals add up what single instructions take, and a long trace must not
 outvote the others. The interval comes from drawing again: whole traces where there are enough of them, since the instructions of one

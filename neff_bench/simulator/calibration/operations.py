@@ -1,4 +1,4 @@
-"""The operations of a profile's instructions, read from their operands, and how long the model has each last."""
+"""Reads the operations of a profile's instructions, read from their operands, and how long the model has each last."""
 
 from __future__ import annotations
 

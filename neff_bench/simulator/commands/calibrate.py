@@ -1,4 +1,4 @@
-"""`calibrate`: from traces of a chip to the constants of the timing model that they show."""
+"""Implements `calibrate`: from traces of a chip to the constants of the timing model that they show."""
 
 from __future__ import annotations
 

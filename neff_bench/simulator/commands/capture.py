@@ -1,4 +1,4 @@
-"""`capture`: runs a simulated NEFF on the inputs it is given, and writes its traces and outputs.
+"""Implements `capture`: it runs a simulated NEFF on the inputs it is given, and writes its traces and outputs.
 
 Argument list, file names and output lines: AWS docs tools/neuron-explorer/how-to-profile-workload.rst and the scripts of
 github aws-neuron/nki-library test/utils/profiler_utils.py.

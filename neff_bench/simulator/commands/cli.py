@@ -1,4 +1,4 @@
-"""The `neuron-sim` command: the embedded toolchain, with the argument lists of neuronx-cc and neuron-explorer."""
+"""Declares the `neuron-sim` command: the embedded toolchain, with the argument lists of neuronx-cc and neuron-explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`compile`: an NKI kernel or an HLO module to a simulated NEFF."""
+"""Implements `compile`: an NKI kernel or an HLO module to a simulated NEFF."""
 
 from __future__ import annotations
 

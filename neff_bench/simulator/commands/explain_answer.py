@@ -1,4 +1,4 @@
-"""An explanation as an answer: JSON for programs, one table for each of its parts for people."""
+"""Writes an explanation as an answer: JSON for programs, one table for each of its parts for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A toolchain that misbehaves on purpose, for tests of what drives it.
+"""Plays a toolchain that misbehaves on purpose, for tests of what drives it.
 
 The environment variable NEURON_SIM_FAULTS names a JSON file (or is the JSON itself): a list of rules, tried in order.
 

@@ -1,4 +1,4 @@
-"""The table of `neuron-sim nkilib-tests --table`: a line for each file of tests, and why tests did not pass."""
+"""Writes the table of `neuron-sim nkilib-tests --table`: a line for each file of tests, and why tests did not pass."""
 
 from __future__ import annotations
 

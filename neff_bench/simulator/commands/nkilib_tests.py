@@ -1,4 +1,4 @@
-"""`neuron-sim nkilib-tests`: nki-library's integration tests in their `simulation` mode, on this recorder and executor.
+"""Implements `neuron-sim nkilib-tests`: nki-library's integration tests in their `simulation` mode, on this recorder and executor.
 
 Their public tree needs a few modules that are not public; `neff_bench.simulator.nki.nkilib_plugin` says which and what stands in.
 """

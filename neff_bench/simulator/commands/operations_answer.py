@@ -1,4 +1,4 @@
-"""The cost table of a chip as an answer: what every ISA operation costs, where that is from, and what it was compared with."""
+"""Writes the cost table of a chip as an answer: what every ISA operation costs, where that is from, and what it was compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`show-session`: what one trace holds, without its NEFF.
+"""Implements `show-session`: what one trace holds, without its NEFF.
 
 Fields: github aws-neuron/nki-library test/utils/metrics_collector.py. CycleCount is in picoseconds, as in real sessions.
 """

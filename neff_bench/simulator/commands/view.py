@@ -1,4 +1,4 @@
-"""`view`: a NEFF and its trace to a profile.
+"""Implements `view`: a NEFF and its trace to a profile.
 
 The trace holds the times and the NEFF the machine code, so nothing is simulated again. `view` refuses a trace of another program,
 and one of another version of the timing model, whose intervals and overheads it does not know.

@@ -1,4 +1,4 @@
-"""Function tables of the Scalar Engine: which one an activation needs."""
+"""Knows function tables of the Scalar Engine: which one an activation needs."""
 
 from __future__ import annotations
 

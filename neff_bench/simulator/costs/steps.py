@@ -1,4 +1,4 @@
-"""Machine instructions that one operation becomes, before they have a place in the program."""
+"""Lists machine instructions that one operation becomes, before they have a place in the program."""
 
 from __future__ import annotations
 

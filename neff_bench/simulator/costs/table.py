@@ -1,4 +1,4 @@
-"""The cost of every ISA operation, by generation of the NeuronCore: what the cost functions read, and `neuron-sim explain --operations` prints.
+"""Holds the cost of every ISA operation, by generation of the NeuronCore: what the cost functions read, and `neuron-sim explain --operations` prints.
 
 A row says how many cycles of its engine each column takes, and which constants of the chip come on top. `comparisons.json` beside this
 file says which rows were ever compared with hardware.

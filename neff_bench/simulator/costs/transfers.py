@@ -1,4 +1,4 @@
-"""DMA: what one `dma_copy`, `dma_transpose`, `dma_compute` or `sendrecv` moves, and in which packets."""
+"""Says what one `dma_copy`, `dma_transpose`, `dma_compute` or `sendrecv` moves, and in which packets."""
 
 from __future__ import annotations
 

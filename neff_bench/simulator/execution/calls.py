@@ -1,4 +1,4 @@
-"""The recorded calls of a program as the plain data that rules of AWS's compiler judge."""
+"""Gives the recorded calls of a program as the plain data that rules of AWS's compiler judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine code of a program as a member of its NEFF, so that it is assembled once: `compile` writes it, and `capture`, `view`
+"""Keeps the machine code of a program as a member of its NEFF, so that it is assembled once: `compile` writes it, and `capture`, `view`
 and `explain` read it.
 
 It is good for the timing model that made it. A NEFF without it, or with that of another model, is assembled again.

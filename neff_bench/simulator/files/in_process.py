@@ -1,4 +1,4 @@
-"""The timeline of a recorded program in this process, as columns: what the reader of its profile's JSON gives, with no JSON in between."""
+"""Makes the timeline of a recorded program in this process, as columns: what the reader of its profile's JSON gives, with no JSON in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated NEFF: the real container (1024-byte header, gzip tar) with the program as an extra member.
+"""Writes and reads the simulated NEFF: the real container (1024-byte header, gzip tar) with the program as an extra member.
 
 Layout: AWS docs neuron-runtime/explore/work-with-neff-files.rst (`neff_header_t`), checked on the NEFFs of github
 aws-neuron/nkipy spike/tests/artifacts. The same program gives the same bytes: no time, no random number.

@@ -1,4 +1,4 @@
-"""The profile JSON: `summary-json`, `summary-text` and the full `json` layout of `view`.
+"""Writes the profile JSON: `summary-json`, `summary-text` and the full `json` layout of `view`.
 
 Layout and units as in the 127 public files it was checked against (github AnchovyPark/npu_profiling_code @2a956420,
 allenkchau/trainium-kernel-fusion @d709ddf1): every table a list of records, timestamps in ns, percents as fractions.

@@ -1,1 +1,1 @@
-"""Lowering of HLO graphs to programs, through kernels written in the NKI dialect."""
+"""Lowers HLO graphs to programs, through kernels written in the NKI dialect."""

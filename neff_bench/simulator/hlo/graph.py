@@ -1,4 +1,4 @@
-"""An HLO module as a graph of values: calls inlined, scalar constants folded, activation functions recognised."""
+"""Reads an HLO module as a graph of values: calls inlined, scalar constants folded, activation functions recognised."""
 
 from __future__ import annotations
 

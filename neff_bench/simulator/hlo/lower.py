@@ -1,4 +1,4 @@
-"""HLO graphs to programs, as a compiler would: `lower_hlo`."""
+"""Lowers HLO graphs to programs, as a compiler would: `lower_hlo`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strided views of tensors in HBM: what reshape, transpose, broadcast and slice become, without moving a byte."""
+"""Holds strided views of tensors in HBM: what reshape, transpose, broadcast and slice become, without moving a byte."""
 
 from __future__ import annotations
 

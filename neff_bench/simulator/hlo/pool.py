@@ -1,4 +1,4 @@
-"""On-chip tiles of a lowered stage: taken, released and taken again, as a compiler's allocator would rotate them."""
+"""Keeps on-chip tiles of a lowered stage: taken, released and taken again, as a compiler's allocator would rotate them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel of a stage, in the NKI dialect: evaluates the stage's term tile by tile on one core."""
+"""Evaluates the kernel of a stage, in the NKI dialect: evaluates the stage's term tile by tile on one core."""
 
 from __future__ import annotations
 

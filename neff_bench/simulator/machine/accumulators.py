@@ -1,4 +1,4 @@
-"""The accumulators of the Scalar and Vector Engine: one float32 for each lane, which instructions reduce into.
+"""Keeps the accumulators of the Scalar and Vector Engine: one float32 for each lane, which instructions reduce into.
 
 They keep their value between instructions; `reduce_cmd` says whether an instruction resets, loads or extends them, and
 `reduce_res`, when given, receives their value.

@@ -1,4 +1,4 @@
-"""Activation functions on float32 arrays. Names and meanings: AWS Neuron SDK, "Supported Activation Functions".
+"""Computes activation functions on float32 arrays. Names and meanings: AWS Neuron SDK, "Supported Activation Functions".
 
 Hardware approximates them with piecewise polynomials; here they are exact to a few float32 ulp.
 """

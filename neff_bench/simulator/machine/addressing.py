@@ -1,4 +1,4 @@
-"""From an access to elements of memory: strided views over a buffer's bytes, and flat indices for gather and scatter."""
+"""Leads from an access to elements of memory: strided views over a buffer's bytes, and flat indices for gather and scatter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators that vector instructions are programmed with (`op`, `op0`, `reduce_op`...), by their bare nl names.
+"""Computes the operators that vector instructions are programmed with (`op`, `op0`, `reduce_op`...), by their bare nl names.
 
 Arithmetic operators take float32 (or, where the documentation says so, 32-bit integers); bit operators take integers
 as bit patterns. Comparisons and logic give 1 or 0. Names: AWS Neuron SDK, "Supported Math Operators for NKI ISA".

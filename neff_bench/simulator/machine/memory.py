@@ -1,4 +1,4 @@
-"""The memories of a program at run time: one array of bytes for each buffer, and strided views of them.
+"""Holds the memories of a program at run time: one array of bytes for each buffer, and strided views of them.
 
 Inputs that are not given and results start as zeros, as the runtime allocates them. Any other memory that nothing has
 written reads as NaN in every float type, whatever type a view asks for: it is filled with the 16-bit pattern 0x7FFF,

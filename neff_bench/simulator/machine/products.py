@@ -1,4 +1,4 @@
-"""Float32 matrix products on all cores of the host.
+"""Computes float32 matrix products on all cores of the host.
 
 BLAS is held to one thread, and the large products of a long program are split here. BLAS's own threads wait for each other in a
 loop. On a busy machine this makes products of middling size, of which a program has many, ten times slower or worse.

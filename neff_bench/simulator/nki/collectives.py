@@ -1,4 +1,4 @@
-"""`nki.collectives`: communication between ranks. The operations are declared in
+"""Provides `nki.collectives`: communication between ranks. The operations are declared in
 `neff_bench.simulator.operations.communication` and `variable_collectives`."""
 
 # ruff: noqa: F401 - the module is the namespace that kernels import

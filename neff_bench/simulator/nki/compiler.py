@@ -1,4 +1,4 @@
-"""`nki.compiler`: options of AWS's compiler, and its way from a kernel to a NEFF as test harnesses call it.
+"""Provides `nki.compiler`: options of AWS's compiler, and its way from a kernel to a NEFF as test harnesses call it.
 
 `CompileConfig` and `SpecializationConfig` are those of NKI 0.7 (AWS docs, nki.jit); they choose how AWS's compiler works and
 change nothing here. `frontend` and `ncc_driver` are as nki-library's test/utils/kernel_tracer.py (2.29) uses them: what the

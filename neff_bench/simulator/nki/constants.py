@@ -1,4 +1,4 @@
-"""`nki.tensor`: numpy arrays that kernels hand to `nl.shared_constant`."""
+"""Provides `nki.tensor`: numpy arrays that kernels hand to `nl.shared_constant`."""
 
 from __future__ import annotations
 

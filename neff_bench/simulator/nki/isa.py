@@ -1,4 +1,4 @@
-"""`nki.isa`: the declared operations, and the enumerations and types of their arguments."""
+"""Provides `nki.isa`: the declared operations, and the enumerations and types of their arguments."""
 
 # ruff: noqa: F401 - the module is the namespace that kernels import
 

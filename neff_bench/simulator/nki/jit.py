@@ -1,4 +1,4 @@
-"""`nki.jit`: a kernel that can be launched on a grid, or called by another kernel."""
+"""Provides `nki.jit`: a kernel that can be launched on a grid, or called by another kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One launch of a kernel on arrays: record it, then execute the program."""
+"""Launches a kernel on arrays: records it, then executes the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a kernel specification (kernel.json) to a `Program`: import the kernel and record it."""
+"""Makes a `Program` of a kernel specification (kernel.json): imports the kernel and records it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pytest plugin: a sample of a file's tests, and what became of each as a line of JSON. `nkilib-tests --table` reads them."""
+"""Holds a pytest plugin: a sample of a file's tests, and what became of each as a line of JSON. `nkilib-tests --table` reads them."""
 
 from __future__ import annotations
 

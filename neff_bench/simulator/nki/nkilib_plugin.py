@@ -1,4 +1,4 @@
-"""pytest plugin: nki-library's integration tests, in their `simulation` mode, on this recorder and executor.
+"""Holds a pytest plugin: nki-library's integration tests, in their `simulation` mode, on this recorder and executor.
 
 Their tests import `nki_cpu_simulator`, AWS's private `neuron_dtypes` (also as a module of `neuronxcc`) and a few modules that the public tree lacks. The
 first is this simulator; the second is a stand-in of the four functions they use; the rest exist as names only and raise

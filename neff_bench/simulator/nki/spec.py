@@ -1,4 +1,4 @@
-"""kernel.json: what to compile, on which shapes.
+"""Reads kernel.json: what to compile, on which shapes.
 
 {"entry": "package.module:function" or "file.py:function",
  "path": [directories for sys.path, absolute or relative to kernel.json],

@@ -1,4 +1,4 @@
-"""The ISA operations. Each is declared once, in one file of this room, by the family it belongs to.
+"""Holds the ISA operations. Each is declared once, in one file of this room, by the family it belongs to.
 
 A new file here is found by itself. `neff_bench.simulator.operations.declaration` says what a declaration holds.
 """

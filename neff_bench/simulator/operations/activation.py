@@ -1,4 +1,4 @@
-"""Functions: of (data * scale + bias) on the Scalar Engine, and exp on the Vector Engine (AWS docs, nki.isa.activation,
+"""Computes functions: of (data * scale + bias) on the Scalar Engine, and exp on the Vector Engine (AWS docs, nki.isa.activation,
 activation_reduce, activate2, exponential).
 """
 

@@ -1,4 +1,4 @@
-"""Communication between ranks: `nki.collectives` (AWS docs, nki.collectives).
+"""Implements communication between ranks: `nki.collectives` (AWS docs, nki.collectives).
 
 One program runs on every rank. What a collective does is said here for the ranks of one list of the replica group, in the order of
 that list, and for one core of each. At LNC 2 both cores of a rank record the collective: where they name the same tensors in HBM

@@ -1,4 +1,4 @@
-"""DMA: copies between HBM and SBUF, with conversion, addressing by index, and arithmetic on the way (AWS docs,
+"""Implements DMA: copies between HBM and SBUF, with conversion, addressing by index, and arithmetic on the way (AWS docs,
 nki.isa.dma_copy, dma_transpose, dma_compute).
 """
 

@@ -1,4 +1,4 @@
-"""Element by element: copy, constants, tensor with tensor, tensor with scalar (Vector, GpSimd and Scalar Engine).
+"""Works element by element: copy, constants, tensor with tensor, tensor with scalar (Vector, GpSimd and Scalar Engine).
 
 Arithmetic is float32, with two documented exceptions: GpSimd keeps 32-bit integers exact, and bit operators see
 integers as they are stored.

@@ -1,4 +1,4 @@
-"""Microscaling formats of NeuronCore-v4: blocks of 32 values that share a scale, a power of two (OCP Microscaling Formats v1.0).
+"""Implements microscaling formats of NeuronCore-v4: blocks of 32 values that share a scale, a power of two (OCP Microscaling Formats v1.0).
 
 A block is 8 partitions x one packed element, which holds four values. The scales of the blocks in a quadrant of 32 partitions
 lie in four partitions of the same quadrant of another tile, one byte for each block: the exponent plus 127, or 255 for NaN

@@ -1,4 +1,4 @@
-"""Random numbers (AWS docs, nki.isa.rng, dropout, set_rng_seed, rand_set_state, rand_get_state, rand2).
+"""Draws random numbers (AWS docs, nki.isa.rng, dropout, set_rng_seed, rand_set_state, rand_get_state, rand2).
 
 The engines' sequences are not published. Here each generator is numpy's PCG64 with the seed or state that the kernel set, 0
 before it set one: uniform, the same in every run, and not the numbers of a device.

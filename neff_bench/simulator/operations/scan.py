@@ -1,4 +1,4 @@
-"""Running results along the free dimensions, each element from the one before it."""
+"""Computes running results along the free dimensions, each element from the one before it."""
 
 from __future__ import annotations
 

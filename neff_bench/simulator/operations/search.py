@@ -1,4 +1,4 @@
-"""The largest values of a partition, where they are, and where anything is not zero."""
+"""Finds the largest values of a partition, where they are, and where anything is not zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors: allocation of SBUF, PSUM and HBM."""
+"""Allocates tensors in SBUF, PSUM and HBM."""
 
 from __future__ import annotations
 

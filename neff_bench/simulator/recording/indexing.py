@@ -1,4 +1,4 @@
-"""Indexing of tensors: integers, slices, `...`, `nl.ds`, and indices that are known at run time only."""
+"""Indexes tensors: by integers, slices, `...`, `nl.ds`, and indices that are known at run time only."""
 
 from __future__ import annotations
 

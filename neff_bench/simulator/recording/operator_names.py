@@ -1,4 +1,4 @@
-"""The operators that instructions are programmed with, by name and kind.
+"""Names the operators that instructions are programmed with, by name and kind.
 
 Names and kinds follow AWS docs nki/api/nki.api.shared.rst, "Supported Math Operators" and "Supported Activation
 Functions".

@@ -1,4 +1,4 @@
-"""The recording context: what the kernel that runs now has allocated and issued.
+"""Keeps the recording context: what the kernel that runs now has allocated and issued.
 
 One recorder serves one trace. With two physical cores the kernel runs twice, core 0 then core 1, over the same HBM:
 shapes do not depend on data, so neither run needs the other's results.

@@ -1,4 +1,4 @@
-"""Memory regions and the sizes of the machine that a kernel may ask for."""
+"""Names memory regions and the sizes of the machine that a kernel may ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`NkiTensor`: a strided view of an allocation that knows shapes and addresses, never data."""
+"""Declares `NkiTensor`: a strided view of an allocation that knows shapes and addresses, never data."""
 
 from __future__ import annotations
 

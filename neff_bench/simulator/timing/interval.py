@@ -1,4 +1,4 @@
-"""The 80 % range of a simulated time: the multiples of it between which hardware's lies.
+"""Computes the 80 % range of a simulated time: the multiples of it between which hardware's lies.
 
 `evidence.json` holds measured / simulated of public kernels at first sight, each by the clock that it was measured by: what the model said before
 anybody had compared it with a kernel of that family. A kernel of the user comes from a repository that is not among them. So each repository weighs the same, however

@@ -1,4 +1,4 @@
-"""From machine instructions to their times: the columns that the inner loop takes (simulator/native/loop.py)."""
+"""Takes machine instructions to their times: the columns that the inner loop takes (simulator/native/loop.py)."""
 
 from __future__ import annotations
 

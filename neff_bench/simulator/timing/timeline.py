@@ -1,4 +1,4 @@
-"""The schedule as rows of a trace: every instruction with its place in the engine's stream, every DMA packet and every
+"""Writes the schedule as rows of a trace: every instruction with its place in the engine's stream, every DMA packet and every
 semaphore update, in whole picoseconds. NTFF files and the profile JSON are made of these rows.
 """
 

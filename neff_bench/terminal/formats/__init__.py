@@ -1,4 +1,4 @@
-"""The formats of an answer: each is one file here.
+"""Holds the formats of an answer: each is one file here.
 
 A format `x` is the module `x.py` with `SUFFIX`, the end of a file's name that asks for it, and `render(answer, page)`, which
 returns the text. Whatever lies here is offered by every command that has `--format`.

@@ -1,4 +1,4 @@
-"""CSV: a header, one line for each record, an empty cell for what is not known."""
+"""Writes CSV: a header, one line for each record, an empty cell for what is not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON: a list of objects, null for what is not known; or the answer's own document."""
+"""Writes JSON: a list of objects, null for what is not known; or the answer's own document."""
 
 from __future__ import annotations
 

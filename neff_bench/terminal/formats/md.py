@@ -1,4 +1,4 @@
-"""Markdown tables, fit for an issue or a pull request."""
+"""Writes Markdown tables, fit for an issue or a pull request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several timelines beside each other as tables: by engine and queue, by source line, by counter of the summary. The first is what the others are held
+"""Sets several timelines beside each other as tables: by engine and queue, by source line, by counter of the summary. The first is what the others are held
 against."""
 
 from __future__ import annotations

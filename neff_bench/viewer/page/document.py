@@ -1,4 +1,4 @@
-"""The document: rows, cases, style and scripts joined into one HTML file, and a case alone for a page that is open already."""
+"""Writes the document: rows, cases, style and scripts joined into one HTML file, and a case alone for a page that is open already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compile interfaces of NKI, one entry per generation, newest first.
+"""Knows the compile interfaces of NKI, one entry per generation, newest first.
 
 None of them is public API and each release moved it, so each entry says where it was seen. An entry is used when its
 names can be imported and its functions accept our arguments; that is checked before anything is compiled, so that an

@@ -1,1 +1,1 @@
-"""From instructions to machine code: buffers get addresses, instructions an order, DMAs their queues and descriptors."""
+"""Leads from instructions to machine code: buffers get addresses, instructions an order, DMAs their queues and descriptors."""

@@ -1,4 +1,4 @@
-"""From a program to machine instructions: one columnar list for each physical core.
+"""Leads from a program to machine instructions: one columnar list for each physical core.
 
 The instructions become columns (columns.py); what costs the same is lowered once (lowering.py). Then come the lives and addresses
 of tensors, the regions that views lie in, who waits for whom, the order of issue, and the machine instructions with their waits

@@ -1,4 +1,4 @@
-"""`--disable-dge`: the compiler makes the descriptors, and no engine generates any on the device.
+"""Implements `--disable-dge`: the compiler makes the descriptors, and no engine generates any on the device.
 
 Sync starts the loads, GpSimd the stores (queues qSPIO0 and qPoolIO0 of 52 traces on trn2 and trn1, validation/correlation/coursework.py)."""
 

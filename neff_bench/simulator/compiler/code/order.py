@@ -1,4 +1,4 @@
-"""The order in which a compiler hands a program to the engines: a list schedule.
+"""Finds the order in which a compiler hands a program to the engines: a list schedule.
 
 "The compiler scheduler is free to reorder independent operations" (AWS docs nki.language.no_reorder,
 nki/guides/how-to-scheduling-apis.rst). Compiled kernels show what it does with that freedom (NTFF of github

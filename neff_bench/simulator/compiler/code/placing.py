@@ -1,4 +1,4 @@
-"""Operations, in the order of issue, as machine instructions with their waits.
+"""Places operations, in the order of issue, as machine instructions with their waits.
 
 A change of activation function becomes an ACT_TABLE_LOAD. An instruction waits for one other; each further wait becomes an
 EVENT_SEMAPHORE of its own, as in real profiles.

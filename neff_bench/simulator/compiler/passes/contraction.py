@@ -1,4 +1,4 @@
-"""The dependencies of a program while several of its instructions become one."""
+"""Follows the dependencies of a program while several of its instructions become one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identity matrices that the PE transposes with: loaded once for each dtype, whether or not a kernel skips the compiler's middle end.
+"""Adds identity matrices that the PE transposes with: loaded once for each dtype, whether or not a kernel skips the compiler's middle end.
 
 Source: eight traces of attention of allenkchau/trainium-kernel-fusion (profiling/artifacts), which read 65,536 bytes more than their
 kernels where these transpose float32, and 32,768 more for bfloat16; five students' transpositions with `skip_middle_end_transformations`

@@ -1,4 +1,4 @@
-"""Work that a loop repeats with the same result: it is done once.
+"""Finds work that a loop repeats with the same result: it is done once.
 
 AWS's compiler moves it before the loop. Source: profiles that Jerry2423/kda-for-trainium publishes (workspaces/*/candidates.jsonl, trn2).
 matmul_add_rmsnorm_v2_bf16_split repeats one row over the partitions in each of 32 rounds, which is 256 matmuls as it is written; the

@@ -1,4 +1,4 @@
-"""PSUM for programs whose tiles do not all fit: which of them are copied to SBUF.
+"""Shares PSUM for programs whose tiles do not all fit: which of them are copied to SBUF.
 
 AWS's compiler for the old dialect does that. attn_fwd_v3 of aws-neuron/nki-samples keeps all products of Q and K in PSUM until it has the
 maximum of their rows, 256 banks of 8, and AWS's own test profiles it on hardware. The compiler's metrics name a pass "SpillPSum"

@@ -1,4 +1,4 @@
-"""Neighbouring tiles in one instruction: what AWS's compiler does to loops over tiles.
+"""Joins neighbouring tiles in one instruction: what AWS's compiler does to loops over tiles.
 
 - Instructions of one line that do the same to neighbouring tiles become one, as long as a partition of the whole has at most 512 elements, and
   of no more than eight tiles. Tiles of their own are laid side by side: in SBUF as many as that, in PSUM those of one bank, where

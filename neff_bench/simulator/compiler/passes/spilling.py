@@ -1,4 +1,4 @@
-"""SBUF for programs whose tiles do not all fit: which tiles leave, and how they come back.
+"""Shares SBUF for programs whose tiles do not all fit: which tiles leave, and how they come back.
 
 AWS's compiler for the old dialect allocates SBUF and spills: public kernels ran on hardware whose live tiles do not fit (source: the
 profiles that zhang677/AccelOpt publishes), and the compiler's own names in them say so ("_spill_163", "_reload_166"). Which tiles it

@@ -1,4 +1,4 @@
-"""SBUF and PSUM over time: how much of each partition the live tensors of a program need, and whether it fits.
+"""Measures SBUF and PSUM over time: how much of each partition the live tensors of a program need, and whether it fits.
 
 A tensor lives from the first to the last instruction, in program order, that computes with it. Transfers by DMA do not
 lengthen its life: a scheduler may put a load just before the first use and a store just after the last result. Tensors

@@ -1,4 +1,4 @@
-"""The buffers of a program and the instructions of its cores as columns, which the passes of the compiler work on."""
+"""Holds the buffers of a program and the instructions of its cores as columns, which the passes of the compiler work on."""
 
 from __future__ import annotations
 

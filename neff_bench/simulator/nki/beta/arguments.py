@@ -1,4 +1,4 @@
-"""The arguments of the older dialect's instructions: their order, their names, and tiles as operands."""
+"""Reads the arguments of the older dialect's instructions: their order, their names, and tiles as operands."""
 
 from __future__ import annotations
 

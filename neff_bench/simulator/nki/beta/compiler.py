@@ -1,4 +1,4 @@
-"""`neuronxcc.nki.compiler`: what a kernel says to AWS's compiler."""
+"""Provides `neuronxcc.nki.compiler`: what a kernel says to AWS's compiler."""
 
 from __future__ import annotations
 

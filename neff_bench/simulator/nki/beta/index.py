@@ -1,4 +1,4 @@
-"""Affine index expressions: what `nl.arange` and `nl.mgrid` make and tensors are indexed by."""
+"""Holds affine index expressions: what `nl.arange` and `nl.mgrid` make and tensors are indexed by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neuronxcc.nki.isa`: instructions that return their result instead of taking a destination, and take masks."""
+"""Provides `neuronxcc.nki.isa`: instructions that return their result instead of taking a destination, and take masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neuronxcc.nki.jit`: kernels that are launched on a grid of programs."""
+"""Provides `neuronxcc.nki.jit`: kernels that are launched on a grid of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neuronxcc.nki.language`: the old dialect's names over the current one's functions."""
+"""Provides `neuronxcc.nki.language`: the old dialect's names over the current one's functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops, which are unrolled, and `loop_reduce`, which accumulates over them."""
+"""Provides loops, which are unrolled, and `loop_reduce`, which accumulates over them."""
 
 from __future__ import annotations
 

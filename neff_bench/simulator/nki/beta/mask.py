@@ -1,4 +1,4 @@
-"""Masks: conjunctions of affine comparisons, and the boxes of a tile in which all of them hold.
+"""Holds masks: conjunctions of affine comparisons, and the boxes of a tile in which all of them hold.
 
 An operation with a mask is recorded once for each box: elements outside are neither read nor written.
 """

@@ -1,4 +1,4 @@
-"""Dtypes: of a result whose operands have different ones, and for the code of the host (AWS docs, nki.api.shared, "NKI Type Promotion", SDK 2.26)."""
+"""Chooses dtypes: of a result whose operands have different ones, and for the code of the host (AWS docs, nki.api.shared, "NKI Type Promotion", SDK 2.26)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PSUM tiles that products accumulate in: which elements something wrote already.
+"""Follows PSUM tiles that products accumulate in: which elements something wrote already.
 
 `nl.zeros` in PSUM costs no instruction as long as products fill it: the first one overwrites. Only when elements are
 read that nothing wrote, a memset is put before the first use.

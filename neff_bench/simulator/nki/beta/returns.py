@@ -1,4 +1,4 @@
-"""A kernel that returns in the body of a loop.
+"""Records a kernel that returns in the body of a loop.
 
 AWS's compiler sees the body of an affine or sequential loop once, for all iterations. A `return` at the end of the body is
 therefore one after the loop, as in the tutorial of Neuron Profile (aws-neuron-sdk, nki/examples/prof-kernel.py). Here loops are

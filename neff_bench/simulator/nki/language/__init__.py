@@ -1,4 +1,4 @@
-"""`nki.language`: tensors, loops, operators and memory regions."""
+"""Provides `nki.language`: tensors, loops, operators and memory regions."""
 
 # ruff: noqa: F401 - the module is the namespace that kernels import
 

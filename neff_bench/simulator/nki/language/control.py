@@ -1,4 +1,4 @@
-"""Loops, slices with a start, and the launch grid. Loops are unrolled: the recorder runs them as Python does."""
+"""Provides loops, slices with a start, and the launch grid. Loops are unrolled: the recorder runs them as Python does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Larger functions on tiles: statistics, softmax, normalisation, selection, transpose and matmul."""
+"""Provides larger functions on tiles: statistics, softmax, normalisation, selection, transpose and matmul."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`NKIObject`: the base of kernels' configuration classes, with the dialect's own rules for missing fields."""
+"""Provides `NKIObject`: the base of kernels' configuration classes, with the dialect's own rules for missing fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators: `nl.add` is both the `op` of an instruction and a function on tiles."""
+"""Provides operators: `nl.add` is both the `op` of an instruction and a function on tiles."""
 
 from __future__ import annotations
 
