@@ -1,4 +1,4 @@
-"""Finds the kernels of a checkout of nki-library, found in its source without importing any of it.
+"""Finds the kernels of a checkout of nki-library in its source without importing any of it.
 
 A kernel is a public function at the top of a module below `core/` or `experimental/` that is decorated with `nki.jit`, or has
 the name of its module. One that only other modules of the library import is a part of theirs, unless a test or a shapes file

@@ -1,4 +1,4 @@
-"""Evaluates the kernel of a stage, in the NKI dialect: evaluates the stage's term tile by tile on one core."""
+"""Holds the kernel of a stage, in the NKI dialect: it evaluates the stage's term tile by tile on one core."""
 
 from __future__ import annotations
 
