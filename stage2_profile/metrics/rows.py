@@ -94,8 +94,8 @@ class Row:
     check: Check | None = None
     max_abs_error: float | None = None
     # fmt: off
-    total_time_us: float | None = metric("us", "the time of one execution, from its first instruction to its last, with the gaps in which nothing runs", "total_time_s", trace=lambda trace: trace.total_time_s, better="lower", head="total us")
-    total_time_low_us: float | None = metric("us", "the lower end of the range in which hardware's total time is expected, for a simulated row: 8 of 10 kernels lie within theirs", "simulator_low_total_time_s", head="low us")
+    total_time_us: float | None = metric("us", "the time in a profile, from its first event to its last, with the gaps in which nothing runs", "total_time_s", trace=lambda trace: trace.total_time_s, better="lower", head="total us")
+    total_time_low_us: float | None = metric("us", "the lower end of the range in which hardware's total time is expected, for a simulated row: 8 of 10 kernels lie within theirs, where the row has no `*`", "simulator_low_total_time_s", head="low us")
     total_time_high_us: float | None = metric("us", "the upper end of that range", "simulator_high_total_time_s", head="high us")
     execution_time_us: float | None = metric("us", "the time of one launch on the device as nki.benchmark reports it, some microseconds below the total of a profile", "simulator_execution_time_s", better="lower", head="execution us")
     execution_time_low_us: float | None = metric("us", "the lower end of the range of execution_time_us", "simulator_low_execution_time_s", head="execution low us")
