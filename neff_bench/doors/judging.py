@@ -23,7 +23,7 @@ import msgspec
 
 from neff_bench.errors import NeffBenchError, WrongCall
 from neff_bench.neffs.own import OwnKernel
-from neff_bench.rules import findings
+from neff_bench.rules import RULES, findings
 from neff_bench.rules.findings import Finding
 from neff_bench.rules.source import Source
 from neff_bench.system.files import read_plain
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 NO_LAUNCH = "nothing launches its kernels; give their shapes with --shapes"
 TIMEOUT_S = 30.0
-OF_THE_CHIP = "DSMEXK"
-"""The families of rules that hold for both dialects."""
 _MEMORY_BYTES = 8 * 1024**3
 _ENDING_S = 2.0
 """What is kept of the limit to tell what was found before it."""
@@ -113,7 +111,7 @@ def judge(task: Task) -> Judged:
     except _TimeIsUp:
         found.untold = f"took longer than {TIMEOUT_S:g} s"
     if source.old and not found.untold:
-        found.untold = "of the old dialect: what it records is not judged, only what the chip refuses"
+        found.untold = "of the old dialect: only what the chip refuses and what AWS lists as its errors is known"
     every = sorted({*broken, *found.findings})
     return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
 
@@ -159,17 +157,18 @@ class Found:
 
         if isinstance(recorded, Exception):
             found = of_refusal(recorded, self._place(recorded.source or ""), self.task.target)
-            if found is None or (self.old and found.code[3] not in OF_THE_CHIP):
+            if found is None or (self.old and not RULES[found.code].holds_for_old):
                 self.untold = self.untold or f"the simulator refuses it: {recorded}"
             else:
                 self.findings.add(found)
         else:
             self.recorded += 1
             self.instructions = max(self.instructions, sum(map(len, recorded.cores)))
-            if not self.old:
-                self.findings |= {
-                    msgspec.structs.replace(one, place=self._place(one.place)) for one in judged(recorded)
-                }
+            self.findings |= {
+                msgspec.structs.replace(one, place=self._place(one.place))
+                for one in judged(recorded)
+                if not self.old or "errors" in RULES[one.code].source
+            }
 
     def _place(self, place: str) -> str:
         """Return the place with the file as the user named it; one of another file as it was recorded."""

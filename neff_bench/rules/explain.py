@@ -10,6 +10,7 @@ from neff_bench.sdk.release import names
 
 _FAMILIES = {
     "N": "Names and arguments",
+    "B": "The old dialect",
     "P": "Python forms inside a kernel",
     "D": "Element types",
     "S": "Shapes, sizes and indices",

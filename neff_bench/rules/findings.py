@@ -59,11 +59,11 @@ def of_kernel(kernel: Kernel, target: str) -> list[Finding]:
 
 
 def of_source(source: Source, target: str) -> list[Finding]:
-    """Return what a source breaks. Of the old dialect only that it is old, once: its own names are right there."""
-    if source.old:
-        return _of_old(source)
-    found = set()
+    """Return what a source breaks. Of the old dialect that it is old, once, and the rules of that dialect alone: its own names are right there."""
+    found = set(_of_old(source) if source.old else ())
     for rule in _rules(target):
+        if rule.of_old != source.old:
+            continue
         for node, said in judged_source(rule, source):
             found.add(_finding(rule, f"{source.path}:{getattr(node, 'lineno', 0)}", said))
     return sorted(found)

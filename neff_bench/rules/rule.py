@@ -85,11 +85,11 @@ class Rule:
     @property
     def level(self) -> Level:
         """The rule of evidence. An error has public words of AWS (a page, a declaration, the parser's source, or a message of the compiler
-        that somebody published) and was refused by a tool of AWS (the compiler, the parser, or Python itself where a name is absent).
+        that somebody published) and was refused by a tool of AWS (the compiler, the parser, Python itself where a name is absent), or is in AWS's list of its compiler's errors.
         With one of the two it is a warning. What AWS's own library does, what is deprecated and what is inferred is a note."""
         if set("COI") & set(self.sure):
             return "note"
-        words, refused = self.says or set("DFA") & set(self.sure), set("FMA") & set(self.sure)
+        words, refused = self.says or set("DFAE") & set(self.sure), set("FMAE") & set(self.sure)
         return "error" if words and refused else "warning"
 
     @property
@@ -105,6 +105,16 @@ class Rule:
         last = known.index(self.until) if self.until else len(known) - 1
         return known[first : last + 1]
 
+    @property
+    def of_old(self) -> bool:
+        """Whether it is of the old dialect alone."""
+        return self.code[len(PREFIX)] == "B"
+
+    @property
+    def holds_for_old(self) -> bool:
+        """Whether it holds for the old dialect, too: what the chip refuses does, and what AWS's list of errors has, which is of that dialect."""
+        return self.code[len(PREFIX)] in "BDSMEXK" or "errors" in self.source
+
     def holds(self, target: str) -> bool:
         """Return whether it is a rule of a chip: of its cores, whatever chip with such cores is named."""
         return not self.chips or chip_for(target).generation in {chip_for(name).generation for name in self.chips}
@@ -115,6 +125,7 @@ SURE = {
     "F": "refused by AWS's published parser",
     "M": "seen refused",
     "A": "absent from AWS's declarations",
+    "E": "in AWS's list of errors",
     "I": "inferred",
     "C": "contradicted by AWS's own library",
     "O": "deprecated",

@@ -28,8 +28,11 @@ def test_a_kernel_breaks_the_rule(code, tmp_path):
 def test_the_kernel_breaks_no_rule_once_it_is_mended(code, tmp_path):
     every, refused = found(*right(code), tmp_path / "kernel.py")
     release = RULES[PREFIX + code].releases[-1]
+    of_dialect = {"NBLN156"} if code.startswith("B") or "neuronxcc" in right(code)[0] else set()
     assert [
-        one.text for one in every if one.code == PREFIX + code or (release in one.releases and one.level != "note")
+        one.text
+        for one in every
+        if one.code == PREFIX + code or (release in one.releases and one.level != "note" and one.code not in of_dialect)
     ] == []
     assert refused == ""
 

@@ -1,4 +1,4 @@
-"""Declares the rules of Python forms inside a kernel, and of launches. NKI 0.3 to 0.6 (SDK 2.29 to 2.32) parse a kernel's source; 0.7 runs it."""
+"""Declares the rules of Python forms inside a kernel. NKI 0.3 to 0.6 (SDK 2.29 to 2.32) parse a kernel's source; 0.7 runs it."""
 
 # fmt: off
 import ast
@@ -9,7 +9,7 @@ from neff_bench.rules.judges import refusal, source, syntax
 from neff_bench.rules.rule import OfSource, Place, rule
 from neff_bench.rules.source import Source
 
-_PARSER = "2.32"
+PARSER = "2.32"
 _DYNAMIC = ("nki.language.dynamic_range",)
 _LOOPS = (*_DYNAMIC, "nki.language.fori_loop", "nki.language.while_loop")
 _ENUMS = ("engine", "dge_mode", "oob_mode", "perf_mode", "dma_engine")
@@ -30,21 +30,23 @@ _MATH = ("ceil", "floor", "gcd", "log2", "log10", "pow", "sqrt")
 _MAKES = ("nki.language.ndarray", "nki.language.zeros", "nki.language.full")
 
 
-def _nodes(given: Source, kind: type[ast.AST], test: Callable[..., object]) -> Iterator[ast.AST]:
+def nodes(given: Source, kind: type[ast.AST], test: Callable[..., object]) -> Iterator[ast.AST]:
+    """Return nodes of a type in the bodies of device functions."""
     return (node for node in given.inside.get(kind, ()) if test(node))
 
 
 def _of(kind: type[ast.AST], test: Callable[..., object]) -> OfSource:
-    return source(lambda given: _nodes(given, kind, test))
+    return source(lambda given: nodes(given, kind, test))
 
 
-def _words(value: ast.AST, kind: type) -> bool:
+def of_constant(value: ast.AST, kind: type) -> bool:
+    """Return whether a node is a constant of a type."""
     return isinstance(value, ast.Constant) and type(value.value) is kind
 
 
 def _arguments(words: tuple[str, ...], *kinds: type) -> OfSource:
     """Return keyword arguments with a constant of a wrong type, in calls of nki."""
-    return source(lambda given: (node for full, nodes in given.calls.items() if full.startswith("nki.") for node in nodes for word in node.keywords if word.arg in words and any(_words(word.value, kind) for kind in kinds)))
+    return source(lambda given: (node for full, nodes in given.calls.items() if full.startswith("nki.") for node in nodes for word in node.keywords if word.arg in words and any(of_constant(word.value, kind) for kind in kinds)))
 
 
 def _loops(given: Source) -> Iterator[ast.For]:
@@ -53,7 +55,7 @@ def _loops(given: Source) -> Iterator[ast.For]:
             yield node
 
 
-def _within(given: Source, test: Callable[..., object]) -> Iterator[ast.AST]:
+def within(given: Source, test: Callable[..., object]) -> Iterator[ast.AST]:
     """Return nodes of the bodies of dynamic loops for which `test(node, loop)` holds."""
     return (node for loop in _loops(given) for statement in loop.body for node in given.below(statement) if test(node, loop))
 
@@ -63,16 +65,16 @@ def _is_variable(node: ast.AST, loop: ast.For, context: type[ast.expr_context]) 
 
 
 def _assigned(given: Source) -> Iterator[ast.AST]:
-    return _within(given, lambda node, loop: _is_variable(node, loop, ast.Store))
+    return within(given, lambda node, loop: _is_variable(node, loop, ast.Store))
 
 
 def _in_arithmetic(given: Source) -> Iterator[ast.AST]:
-    return _within(given, lambda node, loop: isinstance(node, ast.BinOp) and any(_is_variable(one, loop, ast.Load) for one in (node.left, node.right)))
+    return within(given, lambda node, loop: isinstance(node, ast.BinOp) and any(_is_variable(one, loop, ast.Load) for one in (node.left, node.right)))
 
 
 def _nested(given: Source) -> Iterator[ast.AST]:
     inner = {id(loop) for loop in _loops(given)}
-    return _within(given, lambda node, loop: id(node) in inner)
+    return within(given, lambda node, loop: id(node) in inner)
 
 
 def _steps(given: Source) -> Iterator[ast.AST]:
@@ -107,12 +109,12 @@ def _in_no_reorder(given: Source) -> Iterator[ast.AST]:
 def _is_number(node: ast.AST, numbers: set[str]) -> bool:
     if isinstance(node, ast.BinOp):
         return _is_number(node.left, numbers) and _is_number(node.right, numbers)
-    return _words(node, int) or (isinstance(node, ast.Name) and node.id in numbers)
+    return of_constant(node, int) or (isinstance(node, ast.Name) and node.id in numbers)
 
 
 def _number_keys(given: Source) -> Iterator[ast.AST]:
     """Yield keys of dictionaries that are numbers: in a display, or under a name that is one in the same function."""
-    yield from _nodes(given, ast.Dict, lambda node: any(isinstance(key, ast.Constant) and not isinstance(key.value, str) for key in node.keys))
+    yield from nodes(given, ast.Dict, lambda node: any(isinstance(key, ast.Constant) and not isinstance(key.value, str) for key in node.keys))
     for function in given.device:
         if not given.held(function, ast.Dict) and not any(ast.unparse(node.func) == "dict" for node in given.held(function, ast.Call)):
             continue
@@ -120,7 +122,7 @@ def _number_keys(given: Source) -> Iterator[ast.AST]:
         for node in given.below(function):
             if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
                 of = node.iter
-                if (isinstance(of, ast.Call) and ast.unparse(of.func).endswith("range")) or (isinstance(of, (ast.Tuple, ast.List)) and all(_words(one, int) for one in of.elts)):
+                if (isinstance(of, ast.Call) and ast.unparse(of.func).endswith("range")) or (isinstance(of, (ast.Tuple, ast.List)) and all(of_constant(one, int) for one in of.elts)):
                     numbers.add(node.target.id)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 if isinstance(node.value, ast.Dict) or ast.unparse(node.value) == "dict()":
@@ -134,14 +136,14 @@ def _number_keys(given: Source) -> Iterator[ast.AST]:
 def _ranges(given: Source) -> Iterator[ast.AST]:
     """Yield calls of range that no for loop runs over."""
     looped = {id(node.iter) for node in given.inside.get(ast.For, ()) if isinstance(node, ast.For)}
-    return _nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id == "range" and id(node) not in looped)
+    return nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id == "range" and id(node) not in looped)
 
 
 def _sets(given: Source) -> Iterator[ast.AST]:
     """Yield sets that a kernel makes, and names of those that the file makes."""
     made = {one.id for line in given.tree.body if isinstance(line, ast.Assign) and _is_set(line.value) for one in line.targets if isinstance(one, ast.Name)}
-    yield from _nodes(given, ast.Call, _is_set)
-    yield from _nodes(given, ast.Name, lambda node: node.id in made)
+    yield from nodes(given, ast.Call, _is_set)
+    yield from nodes(given, ast.Name, lambda node: node.id in made)
 
 
 def _is_set(node: ast.AST) -> bool:
@@ -150,13 +152,13 @@ def _is_set(node: ast.AST) -> bool:
 
 def _stars(given: Source) -> Iterator[ast.AST]:
     yield from given.inside.get(ast.Starred, ())
-    yield from _nodes(given, ast.Call, lambda node: any(word.arg is None for word in node.keywords))
+    yield from nodes(given, ast.Call, lambda node: any(word.arg is None for word in node.keywords))
     yield from (function for function in given.device if function.args.vararg)
 
 
 def _of_modules(given: Source) -> Iterator[ast.AST]:
     """Yield calls of Python's modules for files, time and chance."""
-    return _nodes(given, ast.Call, lambda node: given.full(node.func).partition(".")[0] in ("os", "sys", "time", "random", "logging", "pathlib", "itertools", "functools"))
+    return nodes(given, ast.Call, lambda node: given.full(node.func).partition(".")[0] in ("os", "sys", "time", "random", "logging", "pathlib", "itertools", "functools"))
 
 
 def _on_registers(given: Source) -> Iterator[ast.AST]:
@@ -172,7 +174,7 @@ def _unknown_builtins(given: Source) -> Iterator[ast.AST]:
     """Yield calls of Python's own functions that the parser does not know; it says of classes, such as set and frozenset, something else."""
     own = {one.name for one in given.of(ast.FunctionDef)} | set(given.names)
     unknown = {name for name in dir(builtins) if name.islower()} - {"range", "set", "frozenset", *_BUILTINS} - own
-    return _nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in unknown)
+    return nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in unknown)
 
 
 def _unknown_methods(given: Source) -> Iterator[ast.AST]:
@@ -181,17 +183,26 @@ def _unknown_methods(given: Source) -> Iterator[ast.AST]:
         made: dict[str, type[ast.AST]] = {one.id: type(node.value) for node in given.held(function, ast.Assign) for one in node.targets if isinstance(one, ast.Name)}
         for node in given.held(function, ast.Call):
             if isinstance(node.func, ast.Attribute) and not given.full(node.func):
-                of, text = node.func.value, isinstance(node.func.value, ast.JoinedStr) or _words(node.func.value, str)
+                of, text = node.func.value, isinstance(node.func.value, ast.JoinedStr) or of_constant(node.func.value, str)
                 if text or (isinstance(of, ast.Name) and node.func.attr not in _METHODS.get(made.get(of.id, ast.Name), (node.func.attr,))):
                     yield node
             elif given.full(node.func).startswith("math.") and given.full(node.func)[5:] not in _MATH:
                 yield node
 
 
+def _bodies(given: Source) -> list[ast.AST]:
+    """Return what nl.fori_loop and nl.while_loop are called with."""
+    return [one for full in _LOOPS[1:] for node in given.calls.get(full, ()) for one in (*node.args, *(word.value for word in node.keywords))]
+
+
 def _lambdas(given: Source) -> Iterator[ast.AST]:
-    """Yield lambdas that are no body of nl.fori_loop and nl.while_loop."""
-    bodies = {id(one) for full in _LOOPS[1:] for node in given.calls.get(full, ()) for one in (*node.args, *(word.value for word in node.keywords))}
-    return _nodes(given, ast.Lambda, lambda node: id(node) not in bodies)
+    bodies = {id(one) for one in _bodies(given)}
+    return nodes(given, ast.Lambda, lambda node: id(node) not in bodies)
+
+
+def _inner_functions(given: Source) -> Iterator[ast.AST]:
+    bodies = {one.id for one in _bodies(given) if isinstance(one, ast.Name)}
+    return nodes(given, ast.FunctionDef, lambda node: node.name not in bodies)
 
 
 def _leaving(given: Source) -> Iterator[ast.AST]:
@@ -238,7 +249,7 @@ def _same_names(given: Source) -> Iterator[ast.AST]:
                         seen.add(word.value.value)
 
 
-def _tiles(given: Source, function: ast.FunctionDef) -> set[str]:
+def tile_names(given: Source, function: ast.FunctionDef) -> set[str]:
     """Return the names of a function that hold tiles: results of nl and nisa, and of operators on them."""
     tiles: set[str] = set()
     for node in given.held(function, ast.Assign):
@@ -287,7 +298,7 @@ def _called(node: ast.AST, tiles: set[str], given: Source) -> ast.AST:
 
 def _in_calls(node: ast.AST, given: Source) -> str:
     """Return an expression with calls in place of its operators on tiles; "" where that is not known."""
-    tiles = next((_tiles(given, function) for function in given.device if node in given.below(function)), set())
+    tiles = next((tile_names(given, function) for function in given.device if node in given.below(function)), set())
     try:
         if isinstance(node, ast.AugAssign):
             return f"{ast.unparse(node.target)} = {ast.unparse(_called(ast.BinOp(node.target, node.op, node.value), tiles, given))}"
@@ -310,11 +321,11 @@ def _told(nodes: Callable[[Source], Iterator[ast.AST]]) -> OfSource:
 def _operators(given: Source) -> Iterator[ast.AST]:
     """Yield operators on tiles; of several in an expression the outermost."""
     for function in given.device:
-        tiles, inner = _tiles(given, function), set()
+        tiles, inner = tile_names(given, function), set()
         for node in given.below(function):
             if isinstance(node, (ast.BinOp, ast.Compare, ast.AugAssign)) and id(node) not in inner:
                 sides = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value) if isinstance(node, ast.AugAssign) else (node.left, *node.comparators)
-                identity = isinstance(node, ast.Compare) and (isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)) or any(_words(one, type(None)) for one in node.comparators))
+                identity = isinstance(node, ast.Compare) and (isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)) or any(of_constant(one, type(None)) for one in node.comparators))
                 joined = any(isinstance(side, (ast.Tuple, ast.List)) for side in sides)
                 if not identity and not joined and any(_is_tile(side, tiles, given) for side in sides):
                     inner |= {id(one) for one in given.below(node)}
@@ -323,40 +334,22 @@ def _operators(given: Source) -> Iterator[ast.AST]:
 
 def _negated(given: Source) -> Iterator[ast.AST]:
     for function in given.device:
-        tiles = _tiles(given, function)
+        tiles = tile_names(given, function)
         yield from (node for node in given.held(function, ast.UnaryOp) if isinstance(node.op, ast.USub) and _is_tile(node.operand, tiles, given))
 
 
 def _stored(given: Source) -> Iterator[ast.AST]:
     """Yield each `tile[...] = ...`."""
     for function in given.device:
-        tiles = _tiles(given, function)
+        tiles = tile_names(given, function)
         for node in given.held(function, ast.Assign):
             if any(isinstance(one, ast.Subscript) and _is_tile(one.value, tiles, given) for one in node.targets):
                 yield node
 
 
-def _grids(given: Source, dimensions: range) -> Iterator[ast.AST]:
-    """Yield launches `kernel[...]` of a kernel of this file with a tuple of so many sizes."""
-    kernels = {function.name for function in given.device}
-    for node in given.of(ast.Call):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in kernels:
-            if isinstance(node.func.slice, ast.Tuple) and len(node.func.slice.elts) in dimensions:
-                yield node
-
-
-def _numpy_dtypes(given: Source) -> Iterator[ast.AST]:
-    """Yield arguments of launches of this file's kernels that are dtypes of numpy."""
-    kernels = {function.name for function in given.device}
-    for node in given.of(ast.Call):
-        kernel = node.func.value if isinstance(node.func, ast.Subscript) else node.func
-        if isinstance(kernel, ast.Name) and kernel.id in kernels:
-            yield from (one for one in (*node.args, *(word.value for word in node.keywords)) if given.full(one).startswith(("numpy.float", "numpy.int", "numpy.uint", "numpy.bool")))
-
-
 def _decorated_parts(given: Source) -> Iterator[ast.AST]:
     kernels = {function.name for function in given.of(ast.FunctionDef) if given.kernels_of(function)}
-    return _nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in kernels)
+    return nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in kernels)
 
 
 def _impure(given: Source) -> Iterator[ast.AST]:
@@ -367,39 +360,19 @@ def _impure(given: Source) -> Iterator[ast.AST]:
             yield from (node for node in given.held(function, ast.Call) if given.full(node.func).startswith(("random.", "time.", "numpy.random.")))
 
 
-def _collective_tensors(given: Source, wrong: Callable[[ast.Call], bool]) -> Iterator[ast.AST]:
-    """Yield Tensors that a function makes in a wrong way and hands to a collective."""
-    if not any(full.startswith("nki.collectives.") for full in given.calls):
-        return
-    for function in given.device:
-        made = {one.id: node.value for node in given.held(function, ast.Assign) if isinstance(node.value, ast.Call) and given.full(node.value.func) == "nki.language.ndarray" for one in node.targets if isinstance(one, ast.Name)}
-        for node in given.held(function, ast.Call):
-            if given.full(node.func).startswith("nki.collectives.") and not given.full(node.func).endswith("ReplicaGroup"):
-                given_names = {one.id for word in (*node.args, *(one.value for one in node.keywords)) for one in ast.walk(word) if isinstance(one, ast.Name)}
-                yield from (made[name] for name in sorted(given_names & made.keys()) if wrong(made[name]))
-
-
-def _nameless(made: ast.Call) -> bool:
-    return "hbm" in ast.unparse(made) and not any(word.arg == "name" for word in made.keywords)
-
-
-def _in_private_hbm(made: ast.Call) -> bool:
-    return any(ast.unparse(word).endswith((".hbm", ".private_hbm")) for word in (*made.args, *(one.value for one in made.keywords)))
-
-
-rule("P201", "the parser refuses `is` and `is not`", "==", "migration nkilib", "DC", _of(ast.Compare, lambda node: any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)), since="2.29", until=_PARSER)
-rule("P202", "a kernel has no keyword-only parameters", "leave out the *", "migration", "D", source(_keyword_only), since="2.29", until=_PARSER)
+rule("P201", "the parser refuses `is` and `is not`", "==", "migration nkilib", "DC", _of(ast.Compare, lambda node: any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)), since="2.29", until=PARSER)
+rule("P202", "a kernel has no keyword-only parameters", "leave out the *", "migration", "D", source(_keyword_only), since="2.29", until=PARSER)
 rule("P203", "a kernel takes no list", "a tuple", "migration", "D", source(_list_defaults), since="2.29")
-rule("P204", "keys of a dictionary are strings", "str(key)", "migration parser kiln", "DFM", source(_number_keys), until=_PARSER, says="expecting string")
-rule("P205", "the parser refuses a comprehension", "a loop", "parser prefill kiln", "FM", syntax(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), until=_PARSER, says="unsupported expression")
-rule("P206", "no import inside of a kernel", "import at the top of the file", "parser prefill", "FM", syntax(ast.Import, ast.ImportFrom), until=_PARSER, says="NKI does not support 'import' statements within a function")
-rule("P207", "no raise inside of a kernel", "assert", "parser harness", "FM", syntax(ast.Raise), until=_PARSER, says="NKI does not support raise statements")
-rule("P208", "no try inside of a kernel", "test before the call", "guide parser", "DF", syntax(ast.Try), until=_PARSER, says="NKI does not support 'try' statements")
-rule("P209", "the parser does not know this function of Python", "a loop, or compute it outside", "parser harness prefill", "FM", source(_unknown_builtins), until=_PARSER, says="failed to resolve name 'builtins.repr'")
-rule("P210", "no function is defined inside of a kernel", "define it at the top of the file", "parser trnsci trnrand", "FM", syntax(ast.FunctionDef), since="2.29", until="2.31", says="NKI does not support inner function definitions")
-rule("P211", "no subscript among several targets of an assignment", "one assignment each", "parser trnsci trnrand", "FM", _of(ast.Tuple, lambda node: isinstance(node.ctx, ast.Store) and any(isinstance(one, ast.Subscript) for one in node.elts)), since="2.29", until=_PARSER, says="expecting pattern")
-rule("P212", "a class that a kernel uses inherits NKIObject", "class Name(nl.NKIObject)", "notes", "D", source(_plain_classes), until=_PARSER)
-rule("P213", "a kernel sees no variables of the function around it", "make them parameters", "parser collectives spectral", "FM", source(_closures), until=_PARSER, says="name not resolved")
+rule("P204", "keys of a dictionary are strings", "str(key)", "migration parser kiln", "DFM", source(_number_keys), until=PARSER, says="expecting string")
+rule("P205", "the parser refuses a comprehension", "a loop", "parser prefill kiln", "FM", syntax(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), until=PARSER, says="unsupported expression")
+rule("P206", "no import inside of a kernel", "import at the top of the file", "parser prefill", "FM", syntax(ast.Import, ast.ImportFrom), until=PARSER, says="NKI does not support 'import' statements within a function")
+rule("P207", "no raise inside of a kernel", "assert", "parser harness", "FM", syntax(ast.Raise), until=PARSER, says="NKI does not support raise statements")
+rule("P208", "no try inside of a kernel", "test before the call", "guide parser", "DF", syntax(ast.Try), until=PARSER, says="NKI does not support 'try' statements")
+rule("P209", "the parser does not know this function of Python", "a loop, or compute it outside", "parser harness prefill", "FM", source(_unknown_builtins), until=PARSER, says="failed to resolve name 'builtins.repr'")
+rule("P210", "no function is defined inside of a kernel, unless it is the body of nl.fori_loop", "define it at the top of the file", "parser spectral trnsci trnrand", "FM", source(_inner_functions), since="2.29", until=PARSER, says="NKI does not support inner function definitions")
+rule("P211", "no subscript among several targets of an assignment", "one assignment each", "parser trnsci trnrand", "FM", _of(ast.Tuple, lambda node: isinstance(node.ctx, ast.Store) and any(isinstance(one, ast.Subscript) for one in node.elts)), since="2.29", until=PARSER, says="expecting pattern")
+rule("P212", "a class that a kernel uses inherits NKIObject", "class Name(nl.NKIObject)", "notes", "D", source(_plain_classes), until=PARSER)
+rule("P213", "a kernel sees no variables of the function around it", "make them parameters", "parser collectives spectral", "FM", source(_closures), until=PARSER, says="name not resolved")
 rule("P214", "a tile is no condition", "nisa.register_load and a dynamic loop, or arithmetic", "errors", "D", refusal("it cannot steer Python"), says="err_ambiguous_tensor_truth_value")
 rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz harness", "M", refusal(r"a tensor of nki has no .*; call nl\.(?!negative)"), _told(_operators), says="binary operators on tensors not supported. Use nki.isa directly.", fix=_to_calls)
 rule("P216", "tiles have no unary minus", "nl.negative (from SDK 2.29), or nisa.tensor_scalar by -1.0", "triton-viz", "M", refusal(r"call nl\.negative"), _told(_negated), says="cannot negate values of this type", fix=_to_calls)
@@ -416,32 +389,19 @@ rule("P226", "no dynamic loop inside of nl.no_reorder", "take the loop out", "no
 rule("P229", "a kernel is a function of its arguments alone: its result is kept", "make what changes an argument", "notes", "D", source(_impure), since="2.29")
 rule("P230", "an enumeration is neither a number nor a text", "its member, such as nisa.dge_mode.hwdge", "migration", "D", _arguments(_ENUMS, int, str), since="2.29")
 rule("P231", "a buffer is no string", "nl.sbuf, nl.psum, nl.shared_hbm", "migration", "D", _arguments(("buffer",), str), since="2.29")
-rule("P232", "the parser knows no functions of numpy", "compute it outside", "parser guide", "F", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func).startswith("numpy."))), until=_PARSER, says="not found")
-rule("P233", "a for loop binds one name", "for pair in pairs, then pair[0] and pair[1]", "parser spectral", "FM", _of(ast.For, lambda node: not isinstance(node.target, ast.Name)), until=_PARSER, says="expecting simple variable")
-rule("P234", "the parser knows no del, match, global, nonlocal, class or async inside of a kernel", "if and else, a dictionary", "parser", "F", syntax(ast.Delete, ast.Match, ast.Global, ast.Nonlocal, ast.ClassDef, ast.AsyncFor, ast.AsyncWith), until=_PARSER, says="NKI does not support 'del' statements")
-rule("P235", "the parser expands no * and **", "name each argument", "parser", "F", source(_stars), until=_PARSER, says="tuple expansion is not supported")
-rule("P236", "range stands in a for loop alone", "append to a list in a loop", "parser kiln", "FM", source(_ranges), until=_PARSER)
-rule("P237", "a kernel knows no set", "a tuple", "guide deepseek", "DM", source(_sets), until=_PARSER, says="'in' expected (any, list) or (any, tuple)")
-rule("P238", "a kernel calls nothing of os, time or random", "ask outside, and give it as an argument", "megakernel", "M", source(_of_modules), until=_PARSER)
+rule("P232", "the parser knows no functions of numpy", "compute it outside", "parser guide", "F", source(lambda given: nodes(given, ast.Call, lambda node: given.full(node.func).startswith("numpy."))), until=PARSER, says="not found")
+rule("P233", "a for loop binds one name", "for pair in pairs, then pair[0] and pair[1]", "parser spectral", "FM", _of(ast.For, lambda node: not isinstance(node.target, ast.Name)), until=PARSER, says="expecting simple variable")
+rule("P234", "the parser knows no del, match, global, nonlocal, class or async inside of a kernel", "if and else, a dictionary", "parser", "F", syntax(ast.Delete, ast.Match, ast.Global, ast.Nonlocal, ast.ClassDef, ast.AsyncFor, ast.AsyncWith), until=PARSER, says="NKI does not support 'del' statements")
+rule("P235", "the parser expands no * and **", "name each argument", "parser", "F", source(_stars), until=PARSER, says="tuple expansion is not supported")
+rule("P236", "range stands in a for loop alone", "append to a list in a loop", "parser kiln", "FM", source(_ranges), until=PARSER)
+rule("P237", "a kernel knows no set", "a tuple", "guide deepseek", "DM", source(_sets), syntax(ast.Set), until=PARSER, says="'in' expected (any, list) or (any, tuple)")
+rule("P238", "a kernel calls nothing of os, time or random", "ask outside, and give it as an argument", "megakernel", "M", source(_of_modules), until=PARSER)
 rule("P239", "what nl.fori_loop gives its body has no arithmetic", "put it into the bounds of the loop, or scalar_offset=", "deepseek", "M", source(_on_registers), since="2.32", until="2.32", says="'add' expected ... got (int, object)")
-rule("P242", "the parser refuses lambda, :=, yield, await and @", "a function at the top of the file; an assignment of its own", "parser", "F", source(_lambdas), syntax(ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.MatMult), until=_PARSER, says="unsupported expression")
-rule("P243", "a text has no format specifiers", "the value alone, f\"{x}\"", "parser", "F", _of(ast.FormattedValue, lambda node: node.format_spec is not None), until=_PARSER, says="NKI does no support format specifiers")
-rule("P244", "a number written in a kernel has 32 bits", "an argument of the kernel, or a tensor", "parser", "F", _of(ast.Constant, lambda node: type(node.value) is int and node.value >= 1 << 31), until=_PARSER, says="integer value is too large")
-rule("P245", "a loop has no else", "if after the loop", "parser", "F", _of(ast.For, lambda node: node.orelse), _of(ast.While, lambda node: node.orelse), until=_PARSER, says="for-orelse is not supported in NKI")
-rule("P246", "with stands before nl.no_reorder() alone", "the lines without with", "parser", "F", _of(ast.With, lambda node: any(item.optional_vars or not ast.unparse(item.context_expr).endswith("no_reorder()") for item in node.items)), until=_PARSER, says="only no_reorder is supported")
-rule("P247", "min and max take two numbers or one list", "min(a, min(b, c))", "parser", "F", _of(ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and (len(node.args) > 2 or node.keywords)), until=_PARSER, says="invalid arguments")
-rule("P248", "the parser knows no methods of texts, few of lists and dictionaries, and math alone", "compute it outside", "parser", "F", source(_unknown_methods), until=_PARSER, says="insert is not an attribute of list")
-rule("P249", "no break, continue and return inside of nl.dynamic_range", "a loop of range", "parser", "F", source(_leaving), until=_PARSER, says="break not allowed within dynamic loop")
-
-rule("S450", "nl.matmul needs transpose_x=True", "transpose x, or nisa.nc_matmul", "notes", "D", source(lambda given: (node for node in given.calls.get("nki.language.matmul", ()) if not any(word.arg == "transpose_x" for word in node.keywords) and len(node.args) < 3)), since="2.29")
-rule("D339", "this release knows no dtype of jax", "nl.float32 and the like", "notes", "D", source(lambda given: _nodes(given, ast.Attribute, lambda node: given.full(node) in ("jax.numpy.float32", "jax.numpy.bfloat16", "jax.numpy.float16", "jax.numpy.int32"))), until="2.29")
-rule("D342", "a kernel takes no dtype of numpy as an argument", "nl.float32 and the like", "parser nkilib", "FM", source(_numpy_dtypes), until=_PARSER, says="numpy dtypes are not supported as arguments")
-rule("L901", "a launch takes the number 1 or 2, not a tuple", "kernel[2]", "lnc harness", "DM", source(lambda given: _grids(given, range(2))), since="2.29", says="NKI only supports LNC 1 or 2, but got (2,)")
-rule("L902", "a launch has one or two cores", "kernel[2], and a loop", "lnc", "DM", source(lambda given: (node for node in given.of(ast.Call) if isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in {one.name for one in given.device} and _words(node.func.slice, int) and ast.unparse(node.func.slice) not in "12")), refusal(r"^lnc [3-9]\d* does not exist"), since="2.29", says="NKI only supports LNC 1 or 2")
-rule("L903", "trn1 has launches of one core alone", "kernel[1]", "lnc codes", "D", refusal(r"^lnc 2 does not exist on (trn1|inf2)"), chips="trn1", says="NCC_EARG001")
-rule("L906", "a launch has one dimension", "kernel[2]", "migration notes", "D", source(lambda given: _grids(given, range(2, 9))), since="2.29", says="NKI only supports LNC 1 or 2")
-rule("C915", "nki.collectives.ReplicaGroup is made outside of the kernel", "make it at the top of the file", "collectives nkilib", "MC", source(lambda given: _nodes(given, ast.Call, lambda node: given.full(node.func) == "nki.collectives.ReplicaGroup")))
-rule("C918", "collectives of this release take no priority=", "leave it out", "stubs", "DA", source(lambda given: (node for full, nodes in given.calls.items() if full.startswith("nki.collectives.") for node in nodes if any(word.arg == "priority" for word in node.keywords))), until="2.29", says="unexpected keyword argument")
-rule("C912", "the tensors of a collective in HBM have a name", "nl.ndarray(..., name=...)", "collectives", "M", source(lambda given: _collective_tensors(given, _nameless)), chips="trn2 trn3", says="NCC_IBIR440")
-rule("C919", "no collective inside of a dynamic loop", "a loop of range", "loopcoll", "M", source(lambda given: _within(given, lambda node, loop: isinstance(node, ast.Call) and given.full(node.func).startswith("nki.collectives."))), since="2.32")
-rule("C914", "the tensors of a collective lie in nl.shared_hbm", "buffer=nl.shared_hbm", "collectives isa", "M", source(lambda given: _collective_tensors(given, _in_private_hbm)), chips="trn2 trn3", since="2.29")
+rule("P242", "the parser refuses lambda, :=, yield, await and @", "a function at the top of the file; an assignment of its own", "parser", "F", source(_lambdas), syntax(ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.MatMult), until=PARSER, says="unsupported expression")
+rule("P243", "a text has no format specifiers", "the value alone, f\"{x}\"", "parser", "F", _of(ast.FormattedValue, lambda node: node.format_spec is not None), until=PARSER, says="NKI does no support format specifiers")
+rule("P244", "a number written in a kernel has 32 bits", "an argument of the kernel, or a tensor", "parser", "F", _of(ast.Constant, lambda node: type(node.value) is int and node.value >= 1 << 31), until="2.28", says="integer value is too large")
+rule("P245", "a loop has no else", "if after the loop", "parser", "F", _of(ast.For, lambda node: node.orelse), _of(ast.While, lambda node: node.orelse), until=PARSER, says="for-orelse is not supported in NKI")
+rule("P246", "with stands before nl.no_reorder() alone", "the lines without with", "parser", "F", _of(ast.With, lambda node: any(item.optional_vars or not ast.unparse(item.context_expr).endswith("no_reorder()") for item in node.items)), until=PARSER, says="only no_reorder is supported")
+rule("P247", "min and max take two numbers or one list", "min(a, min(b, c))", "parser", "F", _of(ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and (len(node.args) > 2 or node.keywords)), until=PARSER, says="invalid arguments")
+rule("P248", "the parser knows no methods of texts, few of lists and dictionaries, and math alone", "compute it outside", "parser", "F", source(_unknown_methods), until=PARSER, says="insert is not an attribute of list")
+rule("P249", "no break, continue and return inside of nl.dynamic_range", "a loop of range", "parser", "F", source(_leaving), until=PARSER, says="break not allowed within dynamic loop")
