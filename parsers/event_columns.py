@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from neff_bench.parsers.event_rows import Dependence, Predecessor
@@ -83,7 +84,7 @@ def columns_of(rows: Sequence[Any]) -> Sequence[Any]:
 def _column(rows: Sequence[Any], name: str, default: Any) -> Column | None:
     import numpy as np
 
-    values = [getattr(row, name) for row in rows]
+    values = [*map(attrgetter(name), rows)]
     if name == "predecessors":
         kinds = {kind: number for number, kind in enumerate(Dependence)}
         start = np.cumsum([0, *map(len, values)])
@@ -94,9 +95,16 @@ def _column(rows: Sequence[Any], name: str, default: Any) -> Column | None:
     if isinstance(default, (int, float)):
         numbers_ = np.array(values)
         return None if (numbers_ == default).all() else numbers_
-    found: dict[Any, int] = {}
-    codes = np.fromiter((found.setdefault(value, len(found)) for value in values), np.int64, len(values))
-    return None if found.keys() == {default} else Coded(codes, tuple(found))
+    found = _coded(values)
+    return None if found.values == (default,) else found
+
+
+def _coded(values: Sequence[Any]) -> Coded:
+    """Return a column of these values, different ones in the order in which they come."""
+    import numpy as np
+
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return Coded(np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)), tuple(numbers))
 
 
 def joined(parts: Sequence[Columns[Row]]) -> Columns[Row]:
@@ -155,10 +163,8 @@ def coded(rows: Sequence[Any], names: Sequence[str], function: Callable[..., Any
     """Return what a function says of these fields of each row; a field that the rows do not have is "". The values come in the order of their first rows."""
     import numpy as np
 
-    found: dict[Any, int] = {}
     if not isinstance(rows, Columns):
-        asked = (function(*(getattr(row, name, "") for name in names)) for row in rows)
-        return Coded(np.array([found.setdefault(said, len(found)) for said in asked], np.int64), tuple(found))
+        return _coded([function(*(getattr(row, name, "") for name in names)) for row in rows])
     together, different = np.zeros(len(rows), np.int64), 1
     for name in names:
         if name in rows.columns:
@@ -173,8 +179,8 @@ def coded(rows: Sequence[Any], names: Sequence[str], function: Callable[..., Any
     used = np.flatnonzero(first >= 0)
     used = used[np.argsort(first[used])]
     fields = [_values(rows, name, first[used]) for name in names]
-    number[used] = [found.setdefault(said, len(found)) for said in map(function, *fields)]
-    return Coded(number[together], tuple(found))
+    number[used], values = _coded([*map(function, *fields)])
+    return Coded(number[together], values)
 
 
 def _values(rows: Columns[Any], name: str, places: np.ndarray) -> Sequence[Any]:
