@@ -20,6 +20,11 @@ def row_offsets(shape: tuple[int, ...]) -> NDArray[np.int32]:
     return np.arange(shape[0], dtype=np.int32) * (BLOCKS_OF_ROW + 5)
 
 
+def tokens_of_blocks(shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """Return the tokens of the blocks of moe_cte: each token twice, for two experts, and in no block twice."""
+    return np.tile(np.random.default_rng(0).permutation(shape[0] // 2).astype(np.int32), 2)
+
+
 def attention_input(shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return queries, keys and values of attention_bwd, [1, 1, d, s]: small, so that no key has all the weight."""
     drawn: NDArray[np.float32] = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
