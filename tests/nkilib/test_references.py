@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from neff_bench.installation import PACKAGE
 from neff_bench.nkilib import references
 from neff_bench.nkilib.inputs import tokens_of_blocks
-from neff_bench.installation import PACKAGE
 from neff_bench.stage1_generate.shapes.read import read_shapes
 
 
