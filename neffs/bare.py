@@ -1,4 +1,4 @@
-"""Bundles of NEFFs that come without one: inputs are made from what the NEFF says of its tensors, there is no reference.
+"""Makes bundles of NEFFs that come without one: inputs are made from what the NEFF says of its tensors, there is no reference.
 
 Floating-point inputs are drawn from a normal distribution with a fixed seed. All others are zeros, since they may be indices; so are
 float8_e8m0fnu, which has no negative values.

@@ -1,4 +1,4 @@
-"""Walks the tar inside a NEFF, walked as a stream: nothing is written to disk and no more than one piece is held.
+"""Walks the tar inside a NEFF as a stream: nothing is written to disk and no more than one piece is held.
 
 POSIX.1-1988 ustar as neuronx-cc writes it, plus the two ways in which tar programs spell long names (GNU `L`, pax `path`),
 since people repack NEFFs. The stream may be gzip with zero padding behind its end, as the compiler leaves it.

@@ -28,8 +28,7 @@ REPLACED, ADDED = 4, 1000
 """A loader replaces an instruction by at most so many, and adds at most so many to those of an engine. 127 public traces have up to 77 more on a core."""
 
 LEAST_ACTIVE = 0.05
-"""The least active share of the total time. Four public first executions on inf2 (github AnchovyPark/npu_profiling_code @2a956420) are active for 0.3 to
-0.4 % of theirs, five public later ones on trn2 (allenkchau/trainium-kernel-fusion) for more than 80 %."""
+"""The least active share of the total time: first executions lie far below it, later ones far above (docs/model.md)."""
 
 
 def doubts(summary: Summary) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Bundles in, rows out: which step each bundle still needs, in parallel, one row for each whatever happens."""
+"""Turns bundles into rows: which step each bundle still needs, in parallel, one row for each whatever happens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of an earlier call, each good for as long as no file that it was made from has changed.
+"""Gives rows of an earlier call, each good for as long as no file that it was made from has changed.
 
 A row is kept with a stamp: a hash over size, times and inode of the case's manifest, of the records of its runs, of its
 summaries, and (where the device may be used) of its NEFF, inputs and references. All of them were compared with their

@@ -1,4 +1,4 @@
-"""Constants of a chip that were fitted to a user's own traces: the file, and the chip with these constants.
+"""Keeps constants of a chip that were fitted to a user's own traces: the file, and the chip with these constants.
 
 A calibration is in force while the environment variable `NEURON_SIM_CALIBRATION` names its file. `neuron-sim calibrate` writes it.
 """

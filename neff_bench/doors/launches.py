@@ -1,4 +1,4 @@
-"""Launches of a script's kernels as bundles: each distinct one becomes a bundle of the store."""
+"""Records launches of a script's kernels as bundles: each distinct one becomes a bundle of the store."""
 
 from __future__ import annotations
 

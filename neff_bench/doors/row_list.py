@@ -1,4 +1,4 @@
-"""Rows for programs: as records, pandas, Arrow and Polars tables."""
+"""Gives rows for programs: as records, pandas, Arrow and Polars tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments on the host and on built kernels: latency, tiling, buckets, linear projections.
+"""Holds experiments on the host and on built kernels: latency, tiling, buckets, linear projections.
 
 from neff_bench.experiments import MatmulConfig, NPUMatmulProfiler
 profiler = NPUMatmulProfiler(use_neuron=True)

@@ -1,4 +1,4 @@
-"""Rows of an experiment as an answer."""
+"""Gives rows of an experiment as an answer."""
 
 from __future__ import annotations
 

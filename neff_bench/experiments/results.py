@@ -1,4 +1,4 @@
-"""Files of matmul times: what `neff-bench latency` or `profile-neffs` wrote, as CSV or JSON."""
+"""Reads files of matmul times: what `neff-bench latency` or `profile-neffs` wrote, as CSV or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of kernels that a shapes file does not have, from nki-library's own tests: they know which inputs a kernel takes."""
+"""Finds cases of kernels that a shapes file does not have, from nki-library's own tests: they know which inputs a kernel takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels of nki-library's benchmarks compute, in numpy, where a release of the library has no reference of its own in its source."""
+"""Says what kernels of nki-library's benchmarks compute, in numpy, where a release of the library has no reference of its own in its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings for people and programs: lines, a matrix of files and releases, JSON, annotations of GitHub, SARIF 2.1.0."""
+"""Shows findings for people and programs: lines, a matrix of files and releases, JSON, annotations of GitHub, SARIF 2.1.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of our functions on the hosts of a Ray cluster. Ray chooses the host, grants the cores, and calls again elsewhere
+"""Makes calls of our functions on the hosts of a Ray cluster. Ray chooses the host, grants the cores, and calls again elsewhere
 when a host is lost; here is only what a command needs of that."""
 
 from __future__ import annotations

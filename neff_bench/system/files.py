@@ -1,4 +1,4 @@
-"""Files and directories that are there whole or not at all, also after the power went."""
+"""Writes files and directories that are there whole or not at all, also after the power went."""
 
 from __future__ import annotations
 

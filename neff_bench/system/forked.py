@@ -1,4 +1,4 @@
-"""Calls in processes that are forked from this one, so that everything it has imported is warm.
+"""Makes calls in processes that are forked from this one, so that everything it has imported is warm.
 
 A fork takes a few milliseconds, where a new Python takes half a second to import the simulator. The call may crash, hang
 or fill its memory: it costs that call, and the next fork starts from the same clean state. Call it from a process without

@@ -1,4 +1,4 @@
-"""Locks that die with their holder: `flock` on a file that is removed on release.
+"""Provides locks that die with their holder: `flock` on a file that is removed on release.
 
 Whoever takes a lock checks that the file is still the one that the name stands for, so that a file removed between
 `open` and `flock` never counts. A holder that is killed leaves the file but not the lock. The file says who holds it.

@@ -1,4 +1,4 @@
-"""Commands that all behave in one way: `-h`, `--version`, one line for each mistake, exit codes, signals.
+"""Declares commands that all behave in one way: `-h`, `--version`, one line for each mistake, exit codes, signals.
 
     @command("inspect", help=HELP)
     @click.argument(...)

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, one plain line for each step elsewhere."""
+"""Shows progress on standard error: a bar on a terminal, one plain line for each step elsewhere."""
 
 from __future__ import annotations
 

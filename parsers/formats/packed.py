@@ -1,4 +1,4 @@
-"""Arrays of the packed element types, which hold four values of a scaled group: their numpy types, packing and unpacking.
+"""Holds arrays of the packed element types, which hold four values of a scaled group: their numpy types, packing and unpacking.
 
 numpy has no such types, so an element is a structure of one unsigned integer under the name of the type: it has its size, it
 can be copied and compared, and arithmetic on it is an error. AWS's nki.language calls the types `float8_e4m3fn_x4`,

@@ -1,4 +1,4 @@
-"""Nodes of a YAML file: what kind they are, how they are shown in a message, which value a plain scalar has."""
+"""Reads nodes of a YAML file: what kind they are, how they are shown in a message, which value a plain scalar has."""
 
 from __future__ import annotations
 

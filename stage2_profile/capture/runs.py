@@ -1,4 +1,4 @@
-"""Profiles on disk: `profiles/<number>/` inside a bundle.
+"""Keeps profiles on disk: `profiles/<number>/` inside a bundle.
 
 run.json             the record below, with a checksum of itself and of every other file of the run
 profile*.ntff        the traces, under the names that the tool chose

@@ -1,4 +1,4 @@
-"""Rows from wherever they are: a store, a JSON file of rows, or a saved baseline, which carries its environment."""
+"""Gives rows from wherever they are: a store, a JSON file of rows, or a saved baseline, which carries its environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for a continuous build: when a comparison fails it. They judge exact numbers by the percentage that is allowed."""
+"""Holds rules for a continuous build: when a comparison fails it. They judge exact numbers by the percentage that is allowed."""
 
 from __future__ import annotations
 

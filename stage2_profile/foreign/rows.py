@@ -1,4 +1,4 @@
-"""Rows of profiles that other tools left (see foreign.py): read as they are, nothing is run and nothing is checked."""
+"""Gives rows of profiles that other tools left (see foreign.py): read as they are, nothing is run and nothing is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles that other tools left: any tree with NEFF, NTFF or profile JSON files and no `case.json`.
+"""Finds profiles that other tools left: any tree with NEFF, NTFF or profile JSON files and no `case.json`.
 
 Known layouts: `NEURON_FRAMEWORK_DEBUG` dumps (`MODULE_*.neff`), a `torch_neuronx.trace` workdir (`graph.neff`), the persistent compile cache
 (`MODULE_<hash>+<flags>/model.neff`), `NEURON_RT_INSPECT` output (`neff_<hash>_vnc_0.neff`, `<hash>_instid_0_vnc_0.ntff`), nki-library's test

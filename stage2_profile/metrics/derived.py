@@ -1,4 +1,4 @@
-"""Metrics that we compute ourselves, from the case and from other metrics. Each is a source (see metric.py)."""
+"""Computes the metrics that are ours, from the case and from other metrics. Each is a source (see metric.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variants of one kernel: the values that vary, and which combination of them is tried next."""
+"""Makes variants of one kernel: the values that vary, and which combination of them is tried next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of a stage: both operands with the contraction on the partitions, 128 x 128 stationary, 512 moving."""
+"""Records products of a stage: both operands with the contraction on the partitions, 128 x 128 stationary, 512 moving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flags for the bytes of a buffer: which were written, which two cores share.
+"""Keeps flags for the bytes of a buffer: which were written, which two cores share.
 
 A buffer of gigabytes needs few of them: accesses take whole rows and tiles, so one flag stands for a granule, the longest
 run of bytes that every access takes whole or not at all.

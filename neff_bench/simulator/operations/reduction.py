@@ -1,4 +1,4 @@
-"""Reductions over the free dimensions or over the partitions, and batch statistics."""
+"""Computes reductions over the free dimensions or over the partitions, and batch statistics."""
 
 from __future__ import annotations
 

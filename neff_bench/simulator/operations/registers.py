@@ -1,4 +1,4 @@
-"""Registers of the engines' sequencers, each held in a one-element buffer of 32-bit integers (AWS docs,
+"""Keeps registers of the engines' sequencers, each held in a one-element buffer of 32-bit integers (AWS docs,
 nki.isa.register_*).
 """
 

@@ -1,4 +1,4 @@
-"""Collectives of which only the run knows how much each rank sends: `all_gather_v` and `all_to_all_v` of `nki.collectives`.
+"""Computes collectives of which only the run knows how much each rank sends: `all_gather_v` and `all_to_all_v` of `nki.collectives`.
 
 Signatures, meaning and limits are those of AWS's documentation of NKI 0.6 and 0.7 (nki.collectives.all_gather_v, all_to_all_v). The
 tensors are flat buffers of elements in HBM. A tensor of uint32 says what goes where. It has a column for each rank of the list, and

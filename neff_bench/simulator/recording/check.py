@@ -1,4 +1,4 @@
-"""Rules that many instructions share. Each function raises NkiValidationError at the kernel's line."""
+"""Holds rules that many instructions share. Each function raises NkiValidationError at the kernel's line."""
 
 from __future__ import annotations
 

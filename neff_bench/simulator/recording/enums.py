@@ -1,4 +1,4 @@
-"""Enumerations of `nki.isa`, and how their members, names and numbers become the words that a program holds."""
+"""Declares enumerations of `nki.isa`, and how their members, names and numbers become the words that a program holds."""
 
 from __future__ import annotations
 

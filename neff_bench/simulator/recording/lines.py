@@ -1,4 +1,4 @@
-"""Lines of kernels, and the lines that called them: the sources of what is recorded."""
+"""Finds lines of kernels, and the lines that called them: the sources of what is recorded."""
 
 from __future__ import annotations
 

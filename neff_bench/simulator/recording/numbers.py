@@ -1,4 +1,4 @@
-"""Numbers that kernels give, as Python's own: a program holds no others."""
+"""Takes numbers that kernels give, as Python's own: a program holds no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registers of the engines' sequencers: what a kernel holds, and what it can know of their values while it is recorded."""
+"""Keeps registers of the engines' sequencers: what a kernel holds, and what it can know of their values while it is recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes and steps of strided views: pure arithmetic on tuples, in elements."""
+"""Computes shapes and steps of strided views: pure arithmetic on tuples, in elements."""
 
 from __future__ import annotations
 

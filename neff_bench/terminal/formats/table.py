@@ -1,4 +1,4 @@
-"""Tables for a terminal: one line for each row, as long as the page is wide enough.
+"""Writes tables for a terminal: one line for each row, as long as the page is wide enough.
 
 A page that is too narrow first leaves out the columns of the highest rank, then wraps texts at spaces, then at `.` and `_`.
 Where that does not help either, each row becomes a block of `head text` pairs. No text is ever cut.

@@ -1,4 +1,4 @@
-"""Cases of a page from timelines alone, and what all pages say of a timeline."""
+"""Finds cases of a page from timelines alone, and what all pages say of a timeline."""
 
 from __future__ import annotations
 

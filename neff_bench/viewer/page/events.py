@@ -1,4 +1,4 @@
-"""Timelines as columns: one event for each instruction, DMA packet and semaphore update, in tracks whose events do not overlap."""
+"""Holds timelines as columns: one event for each instruction, DMA packet and semaphore update, in tracks whose events do not overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of HTML. Whatever comes from a profile passes through `text`."""
+"""Writes pieces of HTML. Whatever comes from a profile passes through `text`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots as SVG. They are a few lines and marks each, so that no library is needed; the style gives their colours."""
+"""Draws plots as SVG. They are a few lines and marks each, so that no library is needed; the style gives their colours."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Adds identity matrices that the PE transposes with: loaded once for each dtype, whether or not a kernel skips the compiler's middle end.
 
-Source: eight traces of attention of allenkchau/trainium-kernel-fusion (profiling/artifacts), which read 65,536 bytes more than their
-kernels where these transpose float32, and 32,768 more for bfloat16; five students' transpositions with `skip_middle_end_transformations`
-(part1/transpose_1024.ntff of chenhzhu/asst4-trainium2 @e30a10f and others) wait for such a load before the first product.
+docs/model.md says what shows it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Loads of what is on chip already: their readers read the tile of the earlier load.
+"""Leaves out loads of what is on chip already: their readers read the tile of the earlier load.
 
-In a program of the old dialect all of them go (middle_end.py says what shows it, and what becomes of tiles without room). In one of the
+In a program of the old dialect all of them go (docs/model.md says what shows it, and what becomes of tiles without room). In one of the
 current dialect those go whose earlier tile still lies in SBUF: tiles are placed one after the other, each where the oldest one was,
-so a tile is there until those behind it have filled SBUF. Source: HBM bytes read by the GEMM of SemiAnalysisAI/InferenceX @e60b2ca
-(experimental/operatorx, trn3), for 48 shapes that load something again. Where 144 or 192 KiB of a partition are placed from one load to
-the next (five shapes), hardware does not load again, or loads less than half of it. From 272 KiB on (41) it loads all of it again, in three all but a
-little. SBUF has 240 for tiles; with that many (two) it loads half of it. So it is in a program of the old dialect that skips the middle end, small
-loads included: 20 traces of convolutions of three CS149 repositories (validation/correlation/coursework.py) load an image once that their kernel loads
-for each half of the output, and those three whose image has no room load it as often as it is written.
+so a tile is there until those behind it have filled SBUF. One that skips the middle end is like the current dialect, small loads
+included. docs/model.md says what shows it.
 """
 
 from __future__ import annotations
@@ -24,8 +20,7 @@ from neff_bench.simulator.compiler.program.capacity import memory_peak
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
 
 SMALL_BYTES = 32 * 1024
-"""What a repeated load moves at most that stays where it is written: 240 loads of 256 bytes and 40 of 32 KiB in a trace of attention (github
-KevGomes1403/nki-moe-megakernel @f1fe87a, v2; v5 repeats 240 of 256 bytes), of all of which six are gone. Those of the GEMM have 256 KiB and more."""
+"""What a repeated load moves at most that stays where it is written (docs/model.md)."""
 
 _Held = tuple[object, ...]
 """What a tile holds: equal where the same elements of HBM were loaded and did not change in between."""

@@ -1,10 +1,7 @@
 """Makes a tile of SBUF that is overwritten as a whole, once it has been read, a new tile from there on.
 
-AWS's compiler of the old dialect gives a tile in a loop more than one buffer by itself (aws-neuron-sdk, nki/migration/index.rst:
-"multi-buffering is implicit"), also where the kernel declares it before the loop: logs of the compiler name a pass that splits what
-has several writers and readers (aws-neuron-sdk, issues 434 and 803: VNSplitter), and the convolutions of xaviergonzalez/asst4-trainium2
-@d155261, whose tile of the image is declared before six loops and loaded in each round, take 824 us (float16) where the products
-alone take 770; with one buffer for all rounds they would take 4800.
+AWS's compiler of the old dialect gives a tile in a loop more than one buffer by itself, also where the kernel declares it before the loop.
+docs/model.md says what shows it.
 """
 
 from __future__ import annotations

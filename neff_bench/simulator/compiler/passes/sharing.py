@@ -1,11 +1,6 @@
-"""Copies whose engine the kernel leaves open are shared between Vector and Scalar: each goes to Scalar unless Vector can start it sooner.
+"""Shares copies whose engine the kernel leaves open between Vector and Scalar: each goes to Scalar unless Vector can start it sooner.
 
-Source: the names and the order of the copies in the traces of github allenkchau/trainium-kernel-fusion ("I-67-0-tc-act", "I-67-1-tc-dve"). The
-numbers on either engine are those found here in two of the four of length 512, and off by one in the others; of length 1024 they are off
-by one, one, four and eight, of 89 to 116.
-Kernels of the old dialect that skip the middle end have such names too (chenhzhu/asst4-trainium2 @fecd8c8,
-deepashreeKedia/cs149stanfordasst4 @8893957). In five traces of the current dialect (KevGomes1403/nki-moe-megakernel @f1fe87a) no copy of
-the kernel's is on Scalar.
+docs/model.md says what shows it.
 """
 
 from __future__ import annotations

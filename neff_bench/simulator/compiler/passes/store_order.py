@@ -1,4 +1,4 @@
-"""Stores behind loads: the order that AWS's compiler gives to the stores of a kernel whose tiles all have room.
+"""Puts stores behind loads: the order that AWS's compiler gives to the stores of a kernel whose tiles all have room.
 
 It seems to take the DMA engines for one, and loads go before stores. Of the stores whose data is there then, the latest go first: the five NEFFs of
 1024 x 1024 transposes of CS149 (part1/transpose_1024.neff of the repositories in validation/correlation/coursework.py) load tiles 0 to 63, and store 48 to 50,

@@ -1,4 +1,4 @@
-"""Tensors with block dimensions: those before `par_dim`. Each block is a tile of its own.
+"""Holds tensors with block dimensions: those before `par_dim`. Each block is a tile of its own.
 
 A block comes into being when the kernel first touches it, so that it takes memory from there to its last use only.
 """

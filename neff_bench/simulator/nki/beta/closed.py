@@ -1,4 +1,4 @@
-"""Kernels that AWS ships in its compiler only: they can be imported, and are refused by name when they are called. Two of the
+"""Provides kernels that AWS ships in its compiler only: they can be imported, and are refused by name when they are called. Two of the
 functions that they share are public since: nki-library has them in utils/kernel_helpers.py."""
 
 from __future__ import annotations

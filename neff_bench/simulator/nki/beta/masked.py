@@ -1,4 +1,4 @@
-"""Operations under a mask: one for each box in which the mask holds, each on the parts of its operands there."""
+"""Records operations under a mask: one for each box in which the mask holds, each on the parts of its operands there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiles with operators: views of the current dialect in the clothes of the old one."""
+"""Provides tiles with operators: views of the current dialect in the clothes of the old one."""
 
 from __future__ import annotations
 

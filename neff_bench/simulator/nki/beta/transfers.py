@@ -1,4 +1,4 @@
-"""Instructions of the older dialect that move data: by DMA, between partitions, between cores."""
+"""Provides instructions of the older dialect that move data: by DMA, between partitions, between cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiles that are repeated: along free dimensions a view repeats them, over partitions only the Tensor Engine does."""
+"""Provides tiles that are repeated: along free dimensions a view repeats them, over partitions only the Tensor Engine does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors with contents: zeros, ones, full, identity, random; and transfers between HBM and SBUF."""
+"""Holds tensors with contents: zeros, ones, full, identity, random; and transfers between HBM and SBUF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions on tiles: each records the instructions that compute it and returns a new SBUF tile."""
+"""Provides functions on tiles: each records the instructions that compute it and returns a new SBUF tile."""
 
 from __future__ import annotations
 
