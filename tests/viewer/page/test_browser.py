@@ -241,7 +241,7 @@ def test_a_link_shows_what_its_sender_saw(browser, profile, tmp_path):
         browser.press(key)
     seen = "JSON.stringify((({from, to, event, find, case: of}) => [from, to, event, find, of])(neffBench.state()))"
     sent = browser.value(seen)
-    browser.wait("location.hash.includes('find=mm.py') && location.hash.includes('from=')")
+    browser.wait(f"location.hash.includes('find=mm.py') && location.hash.includes('from={json.loads(sent)[0]}&')")
     at = browser.value("location.hash")
     browser.open(tmp_path / "page.html", f"{READY} && neffBench.timeline.selected >= 0", at=at[1:])
     assert browser.value(seen) == sent
