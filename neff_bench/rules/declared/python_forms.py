@@ -20,7 +20,7 @@ _FUNCTIONS: dict[type[ast.AST], str] = {
     ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
 }
 """What nki.language calls an operator."""
-_BUILTINS = ("isinstance", "type", "slice", "print", "min", "max", "abs", "str", "bool", "int", "float", "divmod", "tuple", "list", "dict", "len")
+_BUILTINS = ("hasattr", "getattr", "isinstance", "type", "slice", "print", "min", "max", "abs", "str", "bool", "int", "float", "divmod", "tuple", "list", "dict", "len")
 _METHODS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.List: ("append", "clear", "copy", "count", "extend", "index", "pop", "remove", "reverse"),
     ast.Dict: ("clear", "copy", "get", "items", "keys", "pop", "setdefault", "values"),
@@ -405,3 +405,4 @@ rule("P246", "with stands before nl.no_reorder() alone", "the lines without with
 rule("P247", "min and max take two numbers or one list", "min(a, min(b, c))", "parser", "F", _of(ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and (len(node.args) > 2 or node.keywords)), until=PARSER, says="invalid arguments")
 rule("P248", "the parser knows no methods of texts, few of lists and dictionaries, and math alone", "compute it outside", "parser", "F", source(_unknown_methods), until=PARSER, says="insert is not an attribute of list")
 rule("P249", "no break, continue and return inside of nl.dynamic_range", "a loop of range", "parser", "F", source(_leaving), until=PARSER, says="break not allowed within dynamic loop")
+rule("P250", "the parser does not find the classes of Python's enum", "hasattr(x, \"name\")", "nkilib profile", "DM", source(lambda given: nodes(given, ast.Call, lambda node: isinstance(node.func, ast.Name) and node.func.id == "isinstance" and any(given.full(one).startswith("enum.") for one in ast.walk(node.args[-1])))), until=PARSER, says="failed to resolve name")
