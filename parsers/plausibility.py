@@ -79,7 +79,7 @@ def first_execution(total_s: float | None, active_s: float | None) -> str | None
     `active_s`: how long anything worked, or an upper bound of it."""
     if not total_s or active_s is None or active_s >= total_s * LEAST_ACTIVE:
         return None
-    times = f"only {active_s * 1e6:.1f} of {total_s * 1e6:.1f} us are work"
+    times = f"no more than {active_s * 1e6:.1f} of {total_s * 1e6:.1f} us are work"
     return (
         f"{times}: this looks like a first (cold) execution; capture a later one with --num-exec 2 --profile-nth-exec 2"
     )

@@ -105,7 +105,7 @@ def _blocks(session: str) -> Iterator[str]:
 
 def linked(page: Path) -> str:
     """Return a page of the repository's root, with its links as they are in the site."""
-    text = page.read_text(encoding="utf-8").replace("](docs/README.md)", "](glossary.md)")
+    text = page.read_text(encoding="utf-8").replace("[all pages](docs/README.md), ", "")
     return text.replace("](docs/", "](").replace("](CONTRIBUTING.md)", "](contributing.md)")
 
 

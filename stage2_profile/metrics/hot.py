@@ -10,11 +10,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from neff_bench.chips.engines import ENGINES as ENGINE_ORDER
 from neff_bench.chips.engines import SHOWN, TITLES
 from neff_bench.errors import WrongCall
+
+if TYPE_CHECKING:
+    from neff_bench.parsers.event_rows import InstructionRow
 
 ENGINES = (*(TITLES[ENGINE_ORDER.index(engine)] for engine in SHOWN), "DMA")
 NS_PER_US = 1000.0
@@ -66,7 +69,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
     from neff_bench.parsers.formats.opcodes import SETUP
 
     timeline = read_timeline(path, neff)
-    begin = min((row.timestamp for row in timeline.instructions), default=0)
+    waits = _waits(timeline.instructions, timeline.simulated)
     engines = {name.lower(): name for name in ENGINES}
     events = [
         Event(
@@ -78,13 +81,11 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             start_us=row.timestamp / NS_PER_US,
             # An EVENT_SEMAPHORE does nothing but wait: the active times of a row leave it out, too.
             duration_us=0.0 if row.opcode == WAIT else row.duration / NS_PER_US,
-            # A wait that began before the execution is no time of the kernel.
-            wait_us=(min(row.evt_wait_time, row.timestamp - begin) + (row.duration if row.opcode == WAIT else 0))
-            / NS_PER_US,
+            wait_us=(wait_ns + (row.duration if row.opcode == WAIT else 0)) / NS_PER_US,
             callers=row.nki_call_stack,
             located=bool(row.nki_source_location or row.hlo_name),
         )
-        for row in timeline.instructions
+        for row, wait_ns in zip(timeline.instructions, waits, strict=True)
         if row.subgroup.lower() in engines
     ]
     events += [
@@ -106,6 +107,21 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
         for row in timeline.dma
     ]
     return events
+
+
+def _waits(rows: Sequence[InstructionRow], simulated: bool) -> list[float]:
+    """Return how long each instruction waited, in ns, as far as that is time of the kernel: not before the execution, and where a
+    device's profiler counts waits, not before the engine was free."""
+    free: dict[tuple[str, str], float] = {}
+    begin = min((row.timestamp for row in rows), default=0)
+    waits = [0.0] * len(rows)
+    for at in sorted(range(len(rows)), key=lambda at: rows[at].timestamp):
+        row = rows[at]
+        engine = row.subgraph, row.subgroup
+        before = begin if simulated else free.get(engine, begin)
+        waits[at] = min(row.evt_wait_time, max(row.timestamp - before, 0))
+        free[engine] = max(before, row.timestamp + row.duration)
+    return waits
 
 
 def parse_search(text: str | None) -> Callable[[Event], bool]:
