@@ -31,8 +31,8 @@ SECONDS = 120.0
 HEAD = """# Gallery
 
 This page shows {count} public kernels. The simulator estimated their times, each with [its range](fidelity.md). The outputs of every kernel here agree
-with a reference. *Bound by* is what the [critical path](glossary.md) spends most of its time on. *Gain* is how much of that path an
-advice concerns. It is no forecast: an edit can save more, less, or cost time.
+with a reference. *Bound by* is what the [critical path](glossary.md) spends most of its time on. *Gain* is a
+guess of what an edit saves of that path. It can save more, less, or cost time.
 
 `python -m validation.gallery CHECKOUTS docs/gallery.md report.html` makes this table, and a [page](page.md) with all timelines, from checkouts of the
 repositories.

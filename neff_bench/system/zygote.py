@@ -143,6 +143,8 @@ class Zygote:
                     open_ = self._accept()
                 else:
                     self._end(key.data)
+            if not open_:
+                self._end_all()
             self._kill_overdue()
             self._reap()
 
@@ -190,6 +192,12 @@ class Zygote:
         child.ending, child.kill_at = True, time.monotonic() + child.grace_s
         if child.grace_s > 0:
             signal_group(child.pid, signal.SIGTERM)
+
+    def _end_all(self) -> None:
+        """End every child: a command that is about to end may still hold the channels of some."""
+        for child in self._children.values():
+            if not child.ending:
+                self._end(child)
 
     def _kill_overdue(self) -> None:
         for child in self._children.values():

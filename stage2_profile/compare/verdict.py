@@ -114,16 +114,31 @@ def judge(pairing: Pairing, config: Config) -> list[Judged]:
 
 
 def word_of(judged: Sequence[Judged]) -> Verdict:
-    """Return the one word for all of it. What is the price of a better time is not worse."""
-    words = {each.verdict for each in judged if each.fails or each.verdict != "worse"}
+    """Return the one word for all of it. What is the price of a better time is not worse; a counter that fell is not better where
+    nobody can tell what the time did."""
+    words = {each.verdict for each in judged if each.fails or each.verdict in ("cannot tell", "same")}
+    if _got_better(judged):
+        words.add("better")
     return next((verdict for verdict in VERDICTS if verdict in words), "cannot tell")
+
+
+def _got_better(judged: Sequence[Judged]) -> set[str]:
+    """Return the cases of which a number got better, none failed, and no time or status is unknown."""
+    not_better = {
+        each.case for each in judged if each.fails or (each.verdict == "cannot tell" and not _is_exact(each.metric))
+    }
+    return {each.case for each in judged if each.verdict == "better"} - not_better
+
+
+def _is_exact(metric: str) -> bool:
+    return metric in METRICS and METRICS[metric].exact
 
 
 def summary(judged: Sequence[Judged]) -> str:
     """Return the word, and how many cases it is said of."""
     cases = dict.fromkeys(each.case for each in judged)
     failing = dict.fromkeys(each.case for each in judged if each.fails)
-    better = {each.case for each in judged if each.verdict == "better"} - set(failing)
+    better = _got_better(judged)
     if not cases:
         return "NOTHING TO JUDGE: no case is on both sides."
     told = {

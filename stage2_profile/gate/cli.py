@@ -14,7 +14,7 @@ def gate(options: GateOptions) -> int:
 
     BEFORE and AFTER are profiled stores; BEFORE may be a baseline, which is a file that --update makes and keeps. A counter that
     rises is worse, and so is a simulated time that rises by more than 0.1 %. A measured time is judged by the confidence interval of
-    several captures (profile-neffs --captures). The answer names the source lines whose instructions changed. Exit code 0: nothing is worse; 1: something is; 2: wrong call.
+    several captures (profile-neffs --captures). The answer names the source lines whose instructions changed. Exit code 0: nothing is worse; 1: something is, or no case could be judged; 2: wrong call, or no case is on both sides.
 
     \b
     neff-bench gate base.neffs head.neffs --config benchmarks/gate.yaml --format md --output comment.md

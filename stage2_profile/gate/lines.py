@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 PACKETS = "DMA packets"
-ROUNDED = 0.001
-"""The part of a simulated time that rounding each instruction to a nanosecond may change."""
+ROUNDED_NS = 1
+"""What rounding may change of the simulated time of each instruction."""
 PLACE = re.compile(r"(.+):(\d+)")
 
 
@@ -77,13 +77,25 @@ def _file(path: str) -> str:
 def changed_lines(before: Sequence[Line], after: Sequence[Line]) -> list[Change]:
     """Return the changed lines, in the order of files and lines."""
     files = sorted({line.file for line in (*before, *after)})
+    now = _without_rounding(before, after)
     return [
         change
         for file in files
         for change in _changed(
-            [line for line in before if line.file == file], [line for line in after if line.file == file]
+            [line for line in before if line.file == file], [line for line in now if line.file == file]
         )
     ]
+
+
+def _without_rounding(before: Sequence[Line], after: Sequence[Line]) -> list[Line]:
+    """Return the lines of `after`. One that differs from a line of `before` by rounding alone says what that one says."""
+    known = dict.fromkeys(line.does for line in before)
+    alike = {
+        line: next((does for does in known if _alike(does, line.does)), line.does)
+        for line in after
+        if line.does not in known
+    }
+    return [msgspec.structs.replace(line, does=alike.get(line, line.does)) for line in after]
 
 
 def _changed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Change]:
@@ -92,8 +104,6 @@ def _changed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Change]:
         if kind == "equal":
             continue
         for was, now in _paired(before[low_a:high_a], after[low_b:high_b]):
-            if was and now and _alike(was, now):
-                continue
             yield Change(
                 before[0].file if before else after[0].file,
                 was.number if was else None,
@@ -118,11 +128,11 @@ def _paired(before: Sequence[Line], after: Sequence[Line]) -> Iterator[tuple[Lin
     yield from ((None, now) for now in left)
 
 
-def _alike(was: Line, now: Line) -> bool:
-    """Return whether two lines make the same instructions, in times that differ by no more than what is rounded."""
-    return len(was.does) == len(now.does) and all(
-        one[:2] == other[:2] and abs(one[2] - other[2]) <= (0 if one[0] == PACKETS else ROUNDED) * one[2]
-        for one, other in zip(was.does, now.does)
+def _alike(was: Sequence[tuple[str, int, int]], now: Sequence[tuple[str, int, int]]) -> bool:
+    """Return whether these are the same instructions, in times that differ by no more than what is rounded."""
+    return len(was) == len(now) and all(
+        one[:2] == other[:2] and abs(one[2] - other[2]) <= (0 if one[0] == PACKETS else ROUNDED_NS) * one[1]
+        for one, other in zip(was, now)
     )
 
 

@@ -173,17 +173,19 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
     models: dict[str, list[str]] = {}
     for row in simulated:
         tool = row.tool if row.tool and not row.tool.startswith("NTFF") else "neuron-sim"
-        models.setdefault(tool.partition(" ")[0], []).append(row.model or "no model")
+        models.setdefault(tool.partition(" ")[0], []).append(row.model or "model not recorded")
     tools = [f"{tool} ({_models(set(of_tool))})" for tool, of_tool in sorted(models.items())]
     marks = dict.fromkeys("".join(map(_marks, simulated)))
     counts = f"instructions, bytes exact unless {UNLIKE}" if UNLIKE in marks else "instructions and bytes are exact"
+    if any(row.model is None for row in simulated):
+        counts = "its trace does not say how exact"
     lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
     ranges = {UNLIKE in _marks(row) for row in simulated if row.total_time_low_us is not None}
     if ranges == {True}:
-        lines.append("(low-high): from the smallest to the largest error yet seen (docs/fidelity.md).")
+        lines.append("(low-high): from smallest to largest error yet seen (neff-bench explain range).")
     elif ranges:
         unless = f", unless {UNLIKE}" if True in ranges else ""
-        lines.append(f"(low-high): 8 of 10 kernels lie in it on hardware{unless} (docs/fidelity.md).")
+        lines.append(f"(low-high): 8 of 10 lie in it on hardware{unless} (neff-bench explain range).")
     if marks:
         meaning = {NO_RANGE: "no range", UNLIKE: "widest range"}
         why = dict.fromkeys(reason_of(row.time_error) for row in simulated if _marks(row))

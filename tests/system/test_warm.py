@@ -278,6 +278,14 @@ def test_a_command_with_threads_is_not_forked(environment):
     thread.join()
 
 
+def test_children_that_still_run_are_ended_when_the_parent_is_closed(environment):
+    with WarmParent(["program"], environment) as warm:
+        hanging = warm.start([sys.executable, "-m", "program", "hang"], cwd=Path("/tmp"), environment=environment)
+        assert hanging.stdout.readline() == b"hanging\n"
+    assert hanging.wait() == -signal.SIGKILL
+    hanging.close()
+
+
 def test_a_parent_with_threads_forks_nothing(start, environment):
     with WarmParent(["threads"], environment) as warm:
         done = start("out", warm=warm)

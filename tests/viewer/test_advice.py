@@ -21,6 +21,21 @@ FAULTS = {
     "copies": ("bfloat16", "Share the copies between Vector and Scalar"),
     "transposes": ("bfloat16", "Lay the tensor out so that no tile is transposed"),
 }
+DOUBLED = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def doubled(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.tensor_scalar(tile, tile, op0=nl.multiply, operand0=2.0)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
 
 
 @pytest.fixture
@@ -48,6 +63,16 @@ def test_a_planted_fault_is_first_on_the_list(fault, planted):
     first, *others = advise(planted(fault, dtype))
     assert first.title.startswith(title) and first.gain_us > 0 and first.evidence
     assert all(first.gain_us >= (other.gain_us or 0.0) for other in others)
+
+
+@pytest.mark.parametrize(("dtype", "converts"), [("bfloat16", True), ("float32", False)])
+def test_dmas_that_convert_are_worth_advice(dtype, converts, profiled, tmp_path):
+    path = tmp_path / "doubled.py"
+    path.write_text(DOUBLED)
+    found = advise(profiled(f"{path}:doubled", {"x": ((128, 4096), dtype)}))
+    assert [(one.evidence.partition(";")[0], one.gain_us > 1) for one in found if "that converts" in one.title] == (
+        [("2 of 2 DMAs convert", True)] if converts else []
+    )
 
 
 def test_rows_of_a_simulated_profile_tell_the_lines_that_called_theirs(planted):

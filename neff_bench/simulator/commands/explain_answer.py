@@ -80,7 +80,7 @@ def _advice_grid(found: Sequence[Advice]) -> Grid:
     if not found:
         return Grid((), (), ["no rule found anything that would save 2 % of the time"], title="advice")
     return _grid(
-        "advice; gain: how much of the critical path an advice concerns; no forecast: an edit can save more, less, or cost time",
+        "advice; gain: a guess of what the edit saves of the critical path; it can save more, less, or cost time",
         ("do", "gain us", "why"),
         _advice(found),
     )

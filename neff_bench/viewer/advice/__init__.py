@@ -1,4 +1,4 @@
-"""Says what would make a kernel faster: findings with their evidence and how much of the time each concerns.
+"""Says what would make a kernel faster: findings with their evidence and a guess of what each saves.
 
 The rules are those of AWS's guides for NKI kernels (github.com/aws-neuron/aws-neuron-sdk, nki/deep-dives: nki_perf_guide, nki-dma-bandwidth-guide, nki-dge;
 nki/guides/architecture), bound to what a timeline counts. The gain is the time that the work a finding is about spends on the critical path, as far as

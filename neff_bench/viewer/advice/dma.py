@@ -56,6 +56,24 @@ def _small_dmas(facts: Facts) -> Iterator[Advice]:
             yield Advice(title, evidence, gain / NS_PER_US, "dma_packet_count")
 
 
+def _converting(facts: Facts) -> Iterator[Advice]:
+    converts = facts.of_texts([*facts.dmas], _converts)
+    converting = [index for index, does in converts.items() if does]
+    if facts.path and facts.chip and converting:
+        waited = facts.time_us(converting, DMA)
+        yield Advice(
+            "Give a tile the dtype of the tensor that it is loaded from or stored to: a DMA that converts moves its packets more slowly",
+            f"{len(converting)} of {len(facts.dmas)} DMAs convert; the critical path waits {waited:.1f} us for them{facts.at(converting)}",
+            waited * (1 - 1 / facts.chip.dma_convert_factor),
+            "dma_active_us",
+        )
+
+
+def _converts(text: str) -> bool:
+    """Return whether a DMA reads one dtype and writes another."""
+    return len({one.dtype for one in operands_in(text, ("src=", "dst=")) if one.dtype}) > 1
+
+
 def _partitions(text: str) -> int:
     """Return how many partitions of SBUF a DMA fills or reads; 0 where that is not said."""
     return max((one.partitions or 0 for one in operands_in(text) if one.memory == "sbuf"), default=0)
@@ -173,6 +191,7 @@ def _packet_storm(facts: Facts) -> Iterator[Advice]:
 
 RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (
     _small_dmas,
+    _converting,
     _one_queue,
     _waits_for_dma,
     _spills,

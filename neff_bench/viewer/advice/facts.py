@@ -31,7 +31,7 @@ NS_PER_US = 1000.0
 
 @dataclass(frozen=True)
 class Advice:
-    """One finding. `title`: what to do. `evidence`: the numbers that say so. `gain_us`: how much of the time it concerns; None where that is not known.
+    """One finding. `title`: what to do. `evidence`: the numbers that say so. `gain_us`: a guess of what it saves of the total; None where that is not known.
     `metric`: the column of a row, the key of the profiler or the constant of the chip that shows it."""
 
     title: str

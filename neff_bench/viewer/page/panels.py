@@ -70,7 +70,7 @@ def _bound(side: Side, events: Events, steps: Sequence[PathStep]) -> str:
 
 
 def _gain(one: Advice) -> str:
-    return "" if one.gain_us is None else f" <b>concerns {one.gain_us:.2f} us</b>"
+    return "" if one.gain_us is None else f" <b>gain {one.gain_us:.2f} us</b>"
 
 
 def _busy(side: Side, events: Events) -> dict[str, float]:
@@ -145,7 +145,7 @@ def advice(found: Sequence[Advice]) -> str:
     if not found:
         return "<p>No rule found anything that would save 2 % of the time.</p>"
     rows = [(one.title, one.evidence, "" if one.gain_us is None else f"{one.gain_us:.2f}", one.metric) for one in found]
-    return table(("what to do", "evidence", "concerns, us", "see"), rows, (False, False, True, False))
+    return table(("what to do", "evidence", "gain, us", "see"), rows, (False, False, True, False))
 
 
 def constants(found: Sequence[Advice]) -> str:

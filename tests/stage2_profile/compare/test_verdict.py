@@ -122,6 +122,11 @@ PAIRS = {
     ),
     "measured within its noise": ([row(**MEASURED)], [row(**MEASURED, total_time_us=101.2)], "cannot tell"),
     "measured beyond its noise": ([row(**MEASURED)], [row(**MEASURED, total_time_us=120.0)], "worse"),
+    "fewer packets in a time measured once": (
+        [row(**ONCE)],
+        [row(**ONCE, total_time_us=120.0, dma_packet_count=40)],
+        "cannot tell",
+    ),
     "measured once": ([row(**ONCE)], [row(**ONCE, total_time_us=120.0)], "cannot tell"),
     "one of two cases is better": ([row("a"), row("b")], [row("a"), row("b", total_time_us=90.0)], "better"),
     "nothing in common": ([row("a", kernel="a")], [row("b", kernel="b")], None),

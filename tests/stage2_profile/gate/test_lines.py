@@ -55,3 +55,11 @@ def test_lines_that_do_something_of_another_kind_are_not_one_line():
         (19, None),
         (None, 15),
     ]
+
+
+def test_a_line_whose_time_was_rounded_is_found_beside_a_new_line():
+    reciprocal = (("Vector RECIPROCAL", 6, 991),)
+    after = [Line("k.py", 21, COPY), Line("k.py", 22, (("Vector RECIPROCAL", 6, 995),))]
+    assert [(change.before, change.after) for change in changed_lines([Line("k.py", 21, reciprocal)], after)] == [
+        (None, 21)
+    ]
