@@ -111,7 +111,7 @@ CALLS: dict[str, dict[str, Run | Within | Shown]] = {
             "| NODE ID | EXEC TIME (NS) | EXECUTOR | NAME | TRACE | CYCLES | EVENTS | ERRORS |"
         ),
         "neuron-sim view -n file.neff -s profile.ntff --output-format json --output-file profile.json": Run(""),
-        "neff-bench inspect profile.json": Run("total_time_s"),
+        "neff-bench inspect profile.json": Run("total_time (us)"),
         "neuron-sim view -n file.neff -s profile.ntff --output-format summary-json": Run('"event_count":'),
         "profile-neffs dumps": Run("framework"),
         "neff-bench install-benchmarks nki-library": Run(
