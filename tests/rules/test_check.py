@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 
-from neff_bench.doors import judging
 from neff_bench.rules.findings import of_source
 from neff_bench.rules.report import forecast
 from neff_bench.rules.source import Source
@@ -227,13 +226,24 @@ def test_a_shapes_file_without_a_case_of_the_kernel_is_named(tmp_path):
     assert f"no case of other.yaml names a kernel of {path.name}" in done.stdout, done.stdout + done.stderr
 
 
-def test_what_is_found_before_the_time_is_up_is_told(tmp_path, monkeypatch):
+# A process of its own: where other tests have made threads, none may fork.
+JUDGED_IN_FOUR_SECONDS = """
+import sys
+from pathlib import Path
+from neff_bench.doors import judging
+judging.TIMEOUT_S = 4.0
+(answer,) = judging.judge_files([judging.Task(Path(sys.argv[1]), "trn2")], jobs=1)
+print([one.code for one in answer.findings], answer.recorded, answer.untold)
+"""
+
+
+def test_what_is_found_before_the_time_is_up_is_told(tmp_path):
     path = written(tmp_path)
     path.write_text(f"{path.read_text()}    while True:\n        pass\n")
-    monkeypatch.setattr(judging, "TIMEOUT_S", 4.0)
-    (answer,) = judging.judge_files([judging.Task(path, "trn2")], jobs=1)
-    assert [one.code for one in answer.findings] == ["NBLE603"]
-    assert (answer.recorded, answer.untold) == (1, "took longer than 4 s")
+    done = subprocess.run(
+        [sys.executable, "-c", JUDGED_IN_FOUR_SECONDS, path], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "['NBLE603'] 1 took longer than 4 s\n", done.stderr
 
 
 def test_a_function_of_the_host_that_asks_for_names_is_no_kernel():
