@@ -178,7 +178,7 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
     marks = dict.fromkeys("".join(map(_marks, simulated)))
     counts = f"instructions, bytes exact unless {UNLIKE}" if UNLIKE in marks else "instructions and bytes are exact"
     if any(row.model is None for row in simulated):
-        counts = "its trace does not say how exact"
+        counts = "its exactness is not known"
     lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
     ranges = {UNLIKE in _marks(row) for row in simulated if row.total_time_low_us is not None}
     if ranges == {True}:

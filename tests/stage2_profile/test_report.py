@@ -100,6 +100,11 @@ def test_the_foot_promises_eight_of_ten_only_to_rows_whose_range_does(errors, sa
     assert said in text and ("*" in text) == (errors != [None])
 
 
+def test_counts_of_a_trace_that_names_no_model_are_not_called_exact():
+    assert "(model not recorded): its exactness is not known" in (text := render([row(model=None)], "table"))
+    assert "are exact" not in text
+
+
 def test_several_reasons_and_the_models_of_several_chips_take_one_line_each():
     said = "-60 to +90 % on hardware, the farthest of 9 rows of 3 repositories: {}; counts are not exact"
     marked = [

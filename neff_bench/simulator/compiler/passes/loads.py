@@ -3,7 +3,7 @@
 In a program of the old dialect all of them go (docs/model.md says what shows it, and what becomes of tiles without room). In one of the
 current dialect those go whose earlier tile still lies in SBUF: tiles are placed one after the other, each where the oldest one was,
 so a tile is there until those behind it have filled SBUF. One that skips the middle end is like the current dialect, small loads
-included. docs/model.md says what shows it.
+included.
 """
 
 from __future__ import annotations
