@@ -34,9 +34,9 @@ lint: .venv/test
 types: .venv/test
 	$(BIN)/mypy
 
-# Neighbours stay together, which share what their fixtures make.
+# Neighbours stay together, which share what their fixtures make. -rs: why each skipped test was skipped.
 tests: .venv/test
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -rs -n auto --dist worksteal
 
 # The core is compiled anew, before and after: a sanitized one runs in no other Python.
 SANITIZE := -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
