@@ -165,7 +165,7 @@ def describe_ntff(trace: Ntff) -> dict[str, Any]:
         "memory": [dataclasses.asdict(use) for use in trace.memory],
         "full_buffers": list(trace.full_buffers),
         "undecoded": dict(trace.undecoded),
-        "doubts": [*filter(None, [first_execution(trace.total_time_s, trace.most_active_time_s)])],
+        "doubts": [*filter(None, [first_execution(trace.total_time_s, trace.summed_active_time_s)])],
     }
 
 

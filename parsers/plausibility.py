@@ -33,7 +33,7 @@ LEAST_ACTIVE = 0.05
 
 def doubts(summary: Summary) -> tuple[str, ...]:
     """Return one sentence for each figure that cannot be, or that says little of the kernel; empty for a plausible summary."""
-    waits = first_execution(summary.total_time_s, summary.total_active_time_s)
+    waits = first_execution(summary.total_time_s, active_s(summary))
     found = impossible(summary, PEAK_FACTOR)
     return (*found, waits) if waits else found
 
@@ -74,12 +74,16 @@ def straight(neff: Neff) -> dict[str, int]:
     return {name: engine.instruction_count for name, engine in neff.engines.items() if not engine.branch_count}
 
 
+def active_s(summary: Summary) -> float | None:
+    """Return how long the engines and the DMAs worked, summed, so that overlaps count twice; None for a summary that does not say."""
+    times = [getattr(summary, f"{name}_s") for name in OF_THE_TIME[:-1]]
+    return sum(filter(None, times)) if any(times) else summary.total_active_time_s
+
+
 def first_execution(total_s: float | None, active_s: float | None) -> str | None:
     """Return what there is to say of a time that is mostly the wait of a first execution; None for any other, or an unknown one.
-    `active_s`: how long anything worked, or an upper bound of it."""
+    `active_s`: how long the engines and the DMAs worked, summed."""
     if not total_s or active_s is None or active_s >= total_s * LEAST_ACTIVE:
         return None
-    times = f"no more than {active_s * 1e6:.1f} of {total_s * 1e6:.1f} us are work"
-    return (
-        f"{times}: this looks like a first (cold) execution; capture a later one with --num-exec 2 --profile-nth-exec 2"
-    )
+    times = f"engines and DMAs together work for {active_s * 1e6:.1f} of {total_s * 1e6:.1f} us"
+    return f"{times}: this looks like a first (cold) execution; capture a later one, as profile-neffs does (--num-exec 2 --profile-nth-exec 2)"

@@ -333,7 +333,7 @@ def _figure(name: str, value: Any) -> tuple[str, Any]:
     if name.endswith("_s") and isinstance(value, float):
         return f"{name.removesuffix('_s')} (us)", _microseconds(value)
     if name.endswith("_fraction") and isinstance(value, float):
-        return name.removesuffix("_fraction"), _percent(value)
+        return f"{name.removesuffix('_fraction')}_percent", _percent(value)
     return name, _rounded(value) if isinstance(value, float) else value
 
 
@@ -346,13 +346,13 @@ def _profiles(found: Sequence[Found]) -> Grid:
                 _microseconds(summary.get("total_time_s")),
                 *(_percent(summary.get(f"{name}_estimated_fraction")) for name in ("mfu", "hfu", "mbu")),
                 _rounded(summary.get("mm_arithmetic_intensity")),
-                len(one["self_check"]["disagreements"]),
+                f"{len(one['self_check']['disagreements'])} of {one['self_check']['checked']} disagree",
                 summary.get("instance_type"),
                 _note(one),
             )
         )
-    numbers = ["total (us)", "MFU", "HFU", "MBU", "FLOPs/byte", "wrong figures"]
-    return _list("Profiles", found, [*numbers, "instance", ""], rows, numbers)
+    numbers = ["total (us)", "MFU", "HFU", "MBU", "FLOPs/byte"]
+    return _list("Profiles", found, [*numbers, "self-check", "instance", ""], rows, numbers)
 
 
 def _session(one: Found) -> list[Grid]:

@@ -157,9 +157,9 @@ class Ntff:
         return len(self.instructions.pc) + self.event_count + self.dma.packets
 
     @property
-    def most_active_time_s(self) -> float | None:
-        """How long anything worked, at most: where the union is not known, the sum of engines and DMAs; None where these are not known either."""
-        if self.total_active_time_s is not None or self.dma is None:
+    def summed_active_time_s(self) -> float | None:
+        """How long the engines and the DMAs worked, summed, so that overlaps count twice; None where that is not known."""
+        if self.dma is None:
             return self.total_active_time_s
         return self.dma.active_time_s + sum(engine.active_time_s for engine in self.engines.values())
 

@@ -15,22 +15,16 @@ from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 
 _PARAMETERS = [
-    click.Argument(["neffs"], nargs=-1, metavar="[NEFF|CASE|STORE|WORD]..."),
+    click.Argument(["neffs"], nargs=-1, metavar="[STORE|CASE|NEFF|WORD]..."),
     *(parameter for parameter in explain_command.params if parameter.name not in ("neff", "version")),
 ]
 HELP = f"""{explain_command.help}
-    In place of a NEFF, the directory of a case, or a store: each of its cases is explained, one after the other. In place of a file, a
-    word: what this metric, head of a column, mark or word of the glossary means.
-
-    \b
-      neff-bench explain mine.neffs
-      neff-bench explain tensor_active_us
-      neff-bench explain "active us"
+    A WORD is a metric, the head of a column, a mark, a key of a row in JSON, a constant of the chip or a word of the glossary; what it means is printed.
 """
 
 
 def _explain(neffs: tuple[str, ...], **given: Any) -> None:
-    if neffs and not any(Path(name).exists() or "/" in name or name.endswith(".neff") for name in neffs):
+    if neffs and not any(Path(name).exists() or name.endswith(".neff") for name in neffs):
         _word(" ".join(neffs), given)
         return
     found = [neff for name in neffs for neff in _neffs(Path(name))]
@@ -76,7 +70,7 @@ def _word(word: str, given: dict[str, Any]) -> None:
     named = glossary.get(word.lower()) or glossary.get(word.lower().removesuffix(" us"))
     if named is None:
         raise WrongCall(
-            f"{word} is neither a file nor a word of our tables{meant(word, [*METRICS, *glossary])};"
+            f"{word}: no such file or store, and no word that is explained{meant(word, [*METRICS, *glossary])};"
             " neff-bench compare --list-metrics names the metrics"
         )
     streams.line(named)
@@ -86,7 +80,7 @@ def words() -> dict[str, str]:
     """Return what the glossary says of each of its words, in lower case."""
     text = files("neff_bench.doors").joinpath("glossary.md").read_text(encoding="utf-8")
     said = {}
-    for names, meaning in re.findall(r"^\| (?!word |`check` )(.+?) \| (.+) \|$", text, re.MULTILINE):
+    for names, meaning in re.findall(r"^\| (?!word |`check` |key |constant )(.+?) \| (.+) \|$", text, re.MULTILINE):
         told = re.sub(r" \(\[\w+\]\([^)]*\)\)", "", meaning)
         told = re.sub(r"\[(\w+)\]\([^)]*\)", r"\1", told).replace("`", "")
         for name in re.sub(r"\(.*?\)|`", "", names).split(","):

@@ -12,7 +12,7 @@ from neff_bench.chips import peak_tflops
 from neff_bench.chips.dtypes import RATE
 from neff_bench.neffs.intake import shapes_in_words
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.plausibility import PEAK_FACTOR, beside_program, first_execution, impossible, straight
+from neff_bench.parsers.plausibility import PEAK_FACTOR, active_s, beside_program, first_execution, impossible, straight
 from neff_bench.stage2_profile.metrics.metric import interquartile_range
 from neff_bench.stage2_profile.metrics.plausible import of_numbers
 from neff_bench.stage2_profile.metrics.rows import Row
@@ -128,12 +128,12 @@ def _summary(case: ForeignCase) -> Summary | None:
 def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
     flops = about.model_flops or summary.model_flops or None
     simulated = about.simulated or bool(summary.is_simulation)
-    tool = summary.simulator_name or f"profiler {summary.profiler_version or 'of unknown version'}"
+    tool = summary.simulator_name or f"profiler {(summary.profiler_version or 'of unknown version').partition('%')[0]}"
     numbers = row_numbers([summary], model_flops=flops, peak=about.peak_tflops)
     if numbers["arithmetic_intensity"] is None:
         numbers["arithmetic_intensity"] = summary.mm_arithmetic_intensity
     wrong = (*impossible(summary, PEAK_FACTOR), *beside_program(summary, about.program, {}))
-    waits = first_execution(summary.total_time_s, summary.total_active_time_s)
+    waits = first_execution(summary.total_time_s, active_s(summary))
     return Row(
         case=case.name,
         **_told(about),

@@ -84,7 +84,7 @@ def _take_over(before: Path, after: Path, older: Rows, newer: Rows, judged: Sequ
         return
     lines = {case: found for case, found in _lines(newer, list(taken)).items() if not isinstance(found, str)}
     baselines.save(before, list({**known, **taken}.values()), {**older.lines, **lines})
-    notice(f"{before}: {len(taken)} cases taken as the new baseline")
+    notice(f"{before}: {len(taken)} cases written to the baseline")
 
 
 def _not_covered(changed: Path | None) -> list[str]:
@@ -100,4 +100,6 @@ def _not_covered(changed: Path | None) -> list[str]:
 
 def _simulated(records: Sequence[Mapping[str, Any]]) -> list[str]:
     models = sorted({str(row.get("model")) for row in records if row.get("source") == "simulated"})
-    return [f"SIMULATED, model {', '.join(models)}: counters are exact, times are the model's."] if models else []
+    return (
+        [f"SIMULATED by neuron-sim ({', '.join(models)}): counters are exact, times are estimates."] if models else []
+    )

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -77,25 +78,22 @@ def _file(path: str) -> str:
 def changed_lines(before: Sequence[Line], after: Sequence[Line]) -> list[Change]:
     """Return the changed lines, in the order of files and lines."""
     files = sorted({line.file for line in (*before, *after)})
-    now = _without_rounding(before, after)
+    before, after = _without_rounding(before, after)
     return [
         change
         for file in files
         for change in _changed(
-            [line for line in before if line.file == file], [line for line in now if line.file == file]
+            [line for line in before if line.file == file], [line for line in after if line.file == file]
         )
     ]
 
 
-def _without_rounding(before: Sequence[Line], after: Sequence[Line]) -> list[Line]:
-    """Return the lines of `after`. One that differs from a line of `before` by rounding alone says what that one says."""
-    known = dict.fromkeys(line.does for line in before)
-    alike = {
-        line: next((does for does in known if _alike(does, line.does)), line.does)
-        for line in after
-        if line.does not in known
-    }
-    return [msgspec.structs.replace(line, does=alike.get(line, line.does)) for line in after]
+def _without_rounding(*sides: Sequence[Line]) -> list[list[Line]]:
+    """Return both sides. Lines that differ by rounding alone say what the first of them says."""
+    first: dict[tuple[tuple[str, int, int], ...], Any] = {}
+    for does in dict.fromkeys(line.does for side in sides for line in side):
+        first[does] = next((known for known in first.values() if _alike(known, does)), does)
+    return [[msgspec.structs.replace(line, does=first[line.does]) for line in side] for side in sides]
 
 
 def _changed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Change]:

@@ -20,7 +20,6 @@ COLUMNS = (
 )
 LINE_COLUMNS = (
     Column("case", wraps=True),
-    Column("source line", wraps=True),
     Column("before", wraps=True),
     Column("after", wraps=True),
 )
@@ -37,9 +36,9 @@ def answer(judged: Sequence[Judged], lines: Lines, new: Sequence[str], notes: Se
     numbers = [counted(judged)] if judged else []
     said = [
         *notes,
-        summary(judged),
+        *([summary(judged)] if judged or not new else ()),
         *numbers,
-        *([f"New, with nothing to hold against: {', '.join(new)}."] if new else ()),
+        *([f"NEW: {len(new)} cases with nothing to compare them with: {', '.join(new)}."] if new else ()),
     ]
     grids = [Grid(COLUMNS, [_line(each) for each in told], said, title)]
     grids += (
@@ -72,17 +71,18 @@ def _source(told: Sequence[Judged], lines: Lines) -> list[list[str]]:
         changes = lines.get(judged.case, ())
         if isinstance(changes, str):
             continue
-        found += [[judged.label, _place(change), change.was, change.now] for change in changes[:MAX_LINES]]
+        labels = [judged.label, *[""] * MAX_LINES]
+        found += [
+            [label, _made(change.file, change.before, change.was), _made(change.file, change.after, change.now)]
+            for label, change in zip(labels, changes[:MAX_LINES])
+        ]
         if len(changes) > MAX_LINES:
-            found.append([judged.label, f"and {len(changes) - MAX_LINES} more lines", "", ""])
+            found.append(["", f"and {len(changes) - MAX_LINES} more lines", ""])
     return found
 
 
-def _place(change: Change) -> str:
-    if change.before is None or change.after is None or change.before == change.after:
-        which = "" if change.after is not None else " (before)"
-        return f"{change.file}:{change.after or change.before}{which}"
-    return f"{change.file}:{change.after} (was {change.before})"
+def _made(file: str, line: int | None, what: str) -> str:
+    return what if line is None else f"{file}:{line}: {what}"
 
 
 def _record(judged: Judged, lines: Lines) -> dict[str, Any]:

@@ -27,5 +27,5 @@ def reason_of(error: str | None) -> str:
 
 
 def exact_part(errors: Collection[str]) -> str:
-    """Return the beginning of a sentence on simulated rows with these stated errors."""
-    return "counts and bytes are exact, " if all(map(is_exact, errors)) else ""
+    """Return the sentence on counts of simulated rows with these stated errors, where there is one to say."""
+    return "instructions and bytes are exact. " if all(map(is_exact, errors)) else ""

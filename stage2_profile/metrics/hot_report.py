@@ -93,11 +93,13 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
         "packets, of which many move at the same time. So they can be larger than the total time.",
     ]
     if hot.row.source != "simulated" and not any(SOURCE_LINE.search(line.where) for line in hot.lines):
-        notes.append("The NEFF names no source lines; generate-neffs --debug-info compiles them in.")
+        notes.append(
+            "The NEFF names no source lines; the compiler writes them with NEURON_FRAMEWORK_DEBUG=1, or generate-neffs --debug-info."
+        )
     if any(line.where == CONTROL for line in hot.lines):
         notes.append(f"{CONTROL}: what the compiler and the runtime add; no line of the kernel makes it.")
     if hot.row.source == "simulated":
-        notes.append("What the kernel waits for, and what to change: neff-bench explain DIR/CASE/file.neff.")
+        notes.append("What the kernel waits for, and what to change: neff-bench explain STORE.")
         notes.append(f"SIMULATED by {hot.row.tool}, model {hot.row.model}." if hot.row.model else "SIMULATED.")
     return [
         Grid(LINE_COLUMNS, _once(lines), title=f"{hot.row.case}: slowest source lines"),

@@ -49,7 +49,7 @@ def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
         notes.append(f"not in the numbers: {counts}")
     if full:
         notes.append(f"the device's buffers were full ({', '.join(full)}): the numbers are lower bounds")
-    waits = (first_execution(trace.total_time_s, trace.most_active_time_s) for trace in traces)
+    waits = (first_execution(trace.total_time_s, trace.summed_active_time_s) for trace in traces)
     return tuple(dict.fromkeys((*notes, *filter(None, waits))))
 
 

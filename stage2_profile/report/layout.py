@@ -64,6 +64,8 @@ def cells(row: Row, clock: Clock = "profile") -> list[str]:
     """Return one text for each of the table's columns."""
     dims = " ".join(f"{name}{size}" for name, size in row.dims) or _shapes(row)
     shape = " ".join(filter(None, (dims, *_ranks(row))))
+    # A terminal rounds a time that has a range once more, to its width.
+    digits = DIGITS["us"] + (row.total_time_low_us is not None)
     return [
         " ".join(filter(None, (row.kernel, row.kernel_path))) or row.case,
         row.implementation or "",
@@ -71,7 +73,7 @@ def cells(row: Row, clock: Clock = "profile") -> list[str]:
         SHORT.get(row.dtype or "", row.dtype or ""),
         row.target or "",
         "" if row.lnc is None else str(row.lnc),
-        *(_cell(metric, row) for metric in _times(clock)),
+        *(_number(getattr(row, metric.name), digits) for metric in _times(clock)),
         _marks(row),
         *(_cell(metric, row) for metric in _others(clock)),
         state(row),

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from neff_bench.chips import CHIPS
 from neff_bench.doors import explain_cli
 from neff_bench.doors.explain_cli import explain
+from neff_bench.simulator.chips import what_if
+from neff_bench.simulator.errors import SimulatorError
 from neff_bench.stage1_generate.cli import generate
+from neff_bench.stage2_profile.metrics.rows import METRICS, NAMES
 
 KERNEL = """import nki
 import nki.isa as nisa
@@ -82,3 +86,17 @@ def test_the_glossary_in_the_package_is_the_page():
     assert Path(explain_cli.__file__).with_name("glossary.md").read_text() == page.read_text(), (
         "cp docs/glossary.md neff_bench/doors/"
     )
+
+
+def test_each_key_of_a_row_and_each_constant_that_what_if_takes_is_explained():
+    explained = {*explain_cli.words(), *METRICS}
+    with pytest.raises(SimulatorError) as refused:
+        what_if(CHIPS["trn2"], "luck=2x")
+    constants = str(refused.value).partition("expected one of ")[2].split(", ")
+    assert len(constants) > 40
+    assert [name for name in (*NAMES, *constants) if name not in explained] == []
+
+
+@pytest.mark.parametrize("word", ["HFU", "MBU", "FLOPs/byte", "self-check", "packet time"])
+def test_a_word_of_inspect_is_explained(word):
+    assert word in told(word)

@@ -42,6 +42,13 @@ def test_the_keys_of_a_neff(neff, files):
     assert shown["engines"] == {"tensor": {"instruction_count": 10}, "scalar": {"instruction_count": 6}}
 
 
+def test_no_two_lines_of_a_profile_have_one_name(tmp_path):
+    profile = tmp_path / "ntff.json"
+    profile.write_text(json.dumps({"summary": [SUMMARY], "metadata": [{}]}))
+    shown = run(profile).stdout
+    assert "total_active_time (us)" in shown and "total_active_time_percent " in shown
+
+
 def test_the_keys_of_an_ntff(ntff):
     shown = json.loads(run(ntff, "--format", "json").stdout)
     assert (shown["version"], shown["certainty"], shown["total_time_s"], shown["neuroncore_cycle_count"]) == (

@@ -291,6 +291,6 @@ def test_every_dma_engine_and_queue_has_its_own_number(files, write):
 def test_a_trace_without_a_window_tells_of_a_first_execution_by_what_its_engines_did(files, write):
     trace = read_ntff(write("a.ntff", files.ntff_of([*files.instruction(0, 0, 100, 200)])))
     alone = replace(trace, total_active_time_s=None)
-    assert alone.most_active_time_s == pytest.approx(trace.total_active_time_s)
-    assert replace(alone, dma=None).most_active_time_s is None
+    assert alone.summed_active_time_s == pytest.approx(trace.total_active_time_s)
+    assert replace(alone, dma=None).summed_active_time_s is None
     assert "first (cold) execution" in describe_ntff(replace(alone, total_time_ps=10**9))["doubts"][0]

@@ -33,6 +33,13 @@ def test_a_first_execution_is_named(active, named):
     assert bool(found) is named and all("first (cold) execution" in doubt for doubt in found)
 
 
+def test_the_work_of_a_first_execution_is_the_sum_that_a_trace_has_too():
+    (doubt,) = doubts(
+        summary(total_time=1.87e-3, total_active_time=6e-6, tensor_engine_active_time=5e-6, dma_active_time=3e-6)
+    )
+    assert "together work for 8.0 of 1870.0 us" in doubt
+
+
 @pytest.mark.parametrize("key", ["total_time", "hbm_read_bytes", "mfu_estimated_percent", "event_count"])
 def test_negative_figures_are_refused(key):
     with pytest.raises(ParseError, match=f"{key}: -1 is negative"):

@@ -116,6 +116,11 @@ def test_several_reasons_and_the_models_of_several_chips_take_one_line_each():
     assert "(model 7.aa)" in lines[-2]
 
 
+def test_a_time_with_a_range_is_rounded_once():
+    shown = row(total_time_us=41.947448, total_time_low_us=31.0, total_time_high_us=58.0)
+    assert "41.9 (31-58)" in render([shown], "table")
+
+
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize(
     "error",

@@ -85,6 +85,16 @@ def test_a_dma_of_64_kib_is_not_small(count, row_bytes, said_so):
         assert found.gain_us == pytest.approx(3 * count - one_dma_ns / 1000)
 
 
+@pytest.mark.parametrize(("count", "said_so"), [(1023, False), (1024, True)])
+def test_a_dma_that_moves_its_elements_one_by_one_is_1024_of_them(count, said_so):
+    load = LinkedInstructionRow(0, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", id=0)
+    last = LinkedInstructionRow(9000, 50, 0, "Tensor", "sg00", "MATMUL", id=1, predecessors=[Predecessor(0)])
+    found = advice("Let DMAs move whole rows", [load, last], [LinkedDmaRow(1000, 10, 2, trigger=0)] * count)
+    assert (found is not None) == said_so
+    if found:
+        assert f"1 DMAs move {count} single elements" in found.evidence and found.gain_us == pytest.approx(9.0, rel=0.1)
+
+
 @pytest.mark.parametrize(("reload", "said_so"), [(1000, False), (1001, True)])
 def test_spills_count_from_a_quarter_of_what_is_read(reload, said_so):
     found = advice("Keep what is used again", spill_save_bytes=500, spill_reload_bytes=reload, hbm_read_bytes=4000)

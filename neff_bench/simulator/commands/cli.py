@@ -289,11 +289,11 @@ class ExplainOptions(OutputOptions):
 
     neff: str | None = argument(type=click.Path())
     what_if: tuple[str, ...] = option(
-        default=(), multiple=True, metavar="NAME=VALUE", help="Time with a constant changed; may be repeated."
+        default=(), multiple=True, metavar="NAME=VALUE", help="Say the time with a constant changed; may be repeated."
     )
     lines: int = option(default=10, type=click.IntRange(1), show_default=True, help="Rows of each table.")
-    constants: bool = flag(help="Print the chip's constants with their sources instead.")
-    operations: bool = flag(help="Print what every ISA operation costs and what that was compared with instead.")
+    constants: bool = flag(help="Print instead the chip's constants with their sources.")
+    operations: bool = flag(help="Print instead what every ISA operation costs, and how far that is from hardware.")
     target: str | None = option(
         type=click.Choice(list(CHIPS)), help="Chip whose operations --operations prints, where no NEFF is named."
     )
@@ -303,15 +303,13 @@ class ExplainOptions(OutputOptions):
 @calibration_option
 @takes(ExplainOptions)
 def explain_command(options: ExplainOptions) -> None:
-    """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, hot lines, advice, and which constants of the chip matter.
+    """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, source lines, advice, and which constants of the chip matter.
 
-    NEFF is the file.neff of a case that neuron-sim built. Where the time went in a trace, simulated or measured: profile-neffs --hot and
-    neff-bench view.
+    NEFF is one that neuron-sim built. For a trace that was measured: profile-neffs --hot, or neff-bench view.
 
     \b
     Examples:
       neuron-sim explain file.neff
-      neff-bench explain file.neff        # the same
       neuron-sim explain file.neff --what-if hbm_bandwidth=2x --what-if dma_issue_ns=100 --format json
       neuron-sim explain --operations --target trn2
     """

@@ -34,11 +34,11 @@ def advice_on(profile: Profile, neff_name: str) -> Findings:
 def answer(explanation: Explanation, changed: dict[str, float], findings: Findings, lines: int) -> Answer:
     """Return the report. `changed`: what-if constant -> total in microseconds with it. `lines`: rows of each table, the longest times first."""
     head = [
-        f"simulated: {explanation.total_us:.1f} us in all, {explanation.fixed_us:.1f} us of it before and after the kernel",
+        f"simulated: {round(explanation.total_us, 3):.1f} us in all, {explanation.fixed_us:.1f} us of it before and after the kernel",
         f"bound by {explanation.bound_by}",
     ]
     if explanation.uncompared:
-        head.append(f"never compared with hardware (explain --operations): {', '.join(explanation.uncompared)}")
+        head.append(f"never compared with hardware: {', '.join(explanation.uncompared)}")
     if not findings.sensitivity:
         head.append(
             f"what each constant would gain is worked out for programs of up to {INSTRUCTIONS_MAX} instructions"
@@ -51,7 +51,7 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
             _path(explanation),
         ),
         _grid(
-            "waits: how long each engine had nothing to do, and for whom it waited",
+            "waits: how long each engine had nothing to do, and what it waited for",
             ("core", "engine", "waits for", "us"),
             list(_waits(explanation))[:lines],
         ),
@@ -65,8 +65,8 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
         ),
         _advice_grid(findings.advice),
         _grid(
-            "what if the chip were better: each of its constants (explain --constants) by a factor of two",
-            ("constant", "saved us", "total time"),
+            "what if the chip were better: each of its constants by a factor of two (neff-bench explain CONSTANT says what it is)",
+            ("constant", "saves us", "total time"),
             list(_advice(findings.sensitivity))[:lines],
         ),
     ]
@@ -87,7 +87,7 @@ def _advice_grid(found: Sequence[Advice]) -> Grid:
 
 
 def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
-    numbers = ("us", "%", "critical path us", "engine time us", "gain us", "saved us")
+    numbers = ("us", "%", "critical path us", "engine time us", "gain us", "saves us")
     wraps = ("source", "do", "why", "total time")
     return Grid([Column(head, head in numbers, head in wraps) for head in heads], list(rows), title=title)
 

@@ -27,6 +27,18 @@ ISSUERS = 3
 MOST = 0.9
 
 
+def _elements(facts: Facts) -> Iterator[Advice]:
+    alone = facts.single_elements
+    if facts.path and alone:
+        waited = facts.time_us(alone, DMA)
+        yield Advice(
+            "Let DMAs move whole rows, and transpose or repeat on the chip: a DMA that does it moves each element in a packet of its own",
+            f"{len(alone)} DMAs move {sum(alone.values())} single elements; the critical path waits {waited:.1f} us for them{facts.at(alone)}",
+            waited,
+            "dma_packet_count",
+        )
+
+
 def _small_dmas(facts: Facts) -> Iterator[Advice]:
     title = "Move more with each DMA: 2 KiB or more for each partition, over 128 partitions"
     sizes = {index: size for index, (size, _) in facts.dmas.items()}
@@ -130,7 +142,8 @@ def _loaded_again(facts: Facts) -> Iterator[Advice]:
     reloaded = facts.number("spill_reload_bytes") or 0.0
     if not read or not held or read - reloaded < AGAIN_MIN * held * cores:
         return
-    own, waited = read - reloaded, facts.time_us(facts.indices(lambda row: row.opcode.startswith("DMA_")), DMA)
+    loads = {*facts.indices(lambda row: row.opcode.startswith("DMA_"))} - {*facts.single_elements}
+    own, waited = read - reloaded, facts.time_us(loads, DMA)
     written = facts.number("hbm_write_bytes") or 0.0
     outputs = (facts.number("inputs_outputs_weights_size_bytes") or held) - held
     kept = written - outputs - (facts.number("spill_save_bytes") or 0.0)
@@ -190,6 +203,7 @@ def _packet_storm(facts: Facts) -> Iterator[Advice]:
 
 
 RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (
+    _elements,
     _small_dmas,
     _converting,
     _one_queue,

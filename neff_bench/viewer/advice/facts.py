@@ -24,6 +24,8 @@ SEMAPHORE_BYTES = 4
 """A packet of this size signals the end of a DMA and moves nothing."""
 FEW = 8
 """So many DMAs need no second queue, and so few instructions no other order."""
+ELEMENTS_MIN = 1024
+"""Ours: a DMA with so many packets of an element each moves its elements one by one."""
 LINES = 3
 """So many source lines stand behind an advice."""
 NS_PER_US = 1000.0
@@ -91,11 +93,23 @@ class Facts:
     @cached_property
     def dmas(self) -> dict[int, tuple[int, int]]:
         """How many bytes each instruction that starts a DMA moves, and in how many packets of data."""
-        trigger = IdIndex(self.timeline.instructions).find(field_of(self.timeline.dma, "trigger", -1))
-        size = numbers(self.timeline.dma, "transfer_size")
+        trigger, size = self._packets
         of_data = (trigger >= 0) & (size > SEMAPHORE_BYTES)
         sizes, packets = (np.bincount(trigger[of_data], weights) for weights in (size[of_data], None))
         return {at: (int(sizes[at]), int(packets[at])) for at in np.flatnonzero(packets).tolist()}
+
+    @cached_property
+    def single_elements(self) -> dict[int, int]:
+        """How many packets with one element each an instruction makes that starts a DMA, where they are many."""
+        trigger, size = self._packets
+        packets = np.bincount(trigger[(trigger >= 0) & (size <= SEMAPHORE_BYTES)])
+        return {at: int(packets[at]) for at in np.flatnonzero(packets >= ELEMENTS_MIN).tolist()}
+
+    @cached_property
+    def _packets(self) -> tuple[Any, Any]:
+        """Columns: the instruction that started each packet, -1 for none, and its bytes."""
+        trigger = IdIndex(self.timeline.instructions).find(field_of(self.timeline.dma, "trigger", -1))
+        return trigger, numbers(self.timeline.dma, "transfer_size")
 
     @cached_property
     def kinds(self) -> Coded:

@@ -60,7 +60,9 @@ def test_lines_of_other_types_are_a_wrong_call(file):
 
 def test_update_makes_the_first_baseline(file, tmp_path):
     new = tmp_path / "new.json"
-    assert run(new, file("b.json", row()), "--update").exit_code == 0
+    done = run(new, file("b.json", row()), "--update")
+    assert done.exit_code == 0
+    assert "NEW: 1 cases" in done.stdout and "NOTHING TO JUDGE" not in done.stdout
     assert [each["case"] for each in json.loads(new.read_text())["rows"]] == ["mlp_1"]
 
 

@@ -46,6 +46,13 @@ def test_a_line_whose_time_differs_by_a_nanosecond_has_not_changed():
     assert changed_lines(before, after) == []
 
 
+def test_two_lines_whose_times_differ_by_rounding_have_not_changed_where_one_is_gone():
+    first, second = (("Vector TENSOR_REDUCE", 6, 7341),), (("Vector TENSOR_REDUCE", 6, 7342),)
+    before = [Line("k.py", 16, first), Line("k.py", 17, COPY), Line("k.py", 20, second)]
+    after = [Line("k.py", 16, second), Line("k.py", 17, COPY)]
+    assert [(change.before, change.after) for change in changed_lines(before, after)] == [(20, None)]
+
+
 def test_lines_that_do_something_of_another_kind_are_not_one_line():
     reciprocal, scale = (
         Line("k.py", 19, (("Vector RECIPROCAL", 2, 0),)),
