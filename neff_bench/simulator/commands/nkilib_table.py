@@ -19,9 +19,8 @@ from neff_bench.simulator.nki.nkilib_outcomes import FILE, SAMPLE
 from neff_bench.system.files import user_cache
 
 FOLDERS = ("test/integration", "test/unit")
-SAMPLE_TESTS = 20
-HEADS = ("collected", "run", "passed", "skipped", "refused", "failed", "theirs", "s")
-KINDS = ("passed", "skipped", "refused", "failed", "theirs")
+HEADS = ("collected", "skipped", "run", "passed", "refused", "failed", "theirs", "s")
+KINDS = ("passed", "refused", "failed", "theirs")
 NUMPY_1 = re.compile(r"out of bounds for uint\d+")
 """What numpy 2 says of `np.uint32(-1)`, which tests of releases up to 2.28 write."""
 PRIVATE = re.compile(r"No module named '(test|nkilib\w*)\b|is not part of the public")
@@ -44,7 +43,8 @@ class Line:
         """The numbers under `HEADS`."""
         return (
             self.collected,
-            sum(self.kinds.values()),
+            self.kinds["skipped"],
+            sum(self.kinds[kind] for kind in KINDS),
             *(self.kinds[kind] for kind in KINDS),
             round(self.seconds),
         )
@@ -132,6 +132,7 @@ def _line(
 def _count(line: Line, said: dict[str, str | int]) -> None:
     if "collected" in said:
         line.collected = int(said["collected"])
+        line.kinds["skipped"] = int(said["skipped"])
     elif "unread" in said:
         unread = str(said["unread"])
         line.note = (

@@ -54,7 +54,13 @@ class NkilibTestsOptions:
     run_all: bool = flag("--run-all", help="Run the large shapes too, which nki-library skips in simulation.")
     seed: int = option(default=0, show_default=True, help="Seed of the shapes that their sweeps draw at random.")
     table: bool = flag("--table", help="Print a table with a line for each file, and why tests did not pass.")
-    every: bool = flag("--all", help="With --table: every test of each file.  [default: 20 of each]")
+    every: bool = flag("--all", help="With --table: every test of each file.")
+    sample: int = option(
+        default=20,
+        show_default=True,
+        type=click.IntRange(min=1),
+        help="With --table: tests of each file, drawn from those that nki-library runs in simulation.",
+    )
     timeout_s: float = option(
         "--file-timeout",
         default=600.0,
@@ -83,7 +89,7 @@ def main(options: NkilibTestsOptions) -> None:
     _check(path)
     made = environment(path, options.run_all, options.seed)
     if options.table:
-        _print_table(path, options.pytest_args, made, options.every, options.timeout_s)
+        _print_table(path, options.pytest_args, made, 0 if options.every else options.sample, options.timeout_s)
         return
     with tempfile.TemporaryDirectory(prefix="nkilib-tests-") as scratch:
         status = subprocess.run(
@@ -92,15 +98,15 @@ def main(options: NkilibTestsOptions) -> None:
     raise SystemExit(_EXITS.get(status, 1))
 
 
-def _print_table(path: Path, arguments: tuple[str, ...], made: dict[str, str], every: bool, timeout_s: float) -> None:
+def _print_table(path: Path, arguments: tuple[str, ...], made: dict[str, str], sample: int, timeout_s: float) -> None:
     """Print a line of the table as soon as its file has run."""
-    from neff_bench.simulator.commands.nkilib_table import SAMPLE_TESTS, files_of, lines_of, markdown
+    from neff_bench.simulator.commands.nkilib_table import files_of, lines_of, markdown
 
     places = _places(arguments)
     options = [argument for at, argument in enumerate(arguments) if at not in places]
     command = [*_PYTEST, "-p", "neff_bench.simulator.nki.nkilib_outcomes", "-q", *options]
     files = files_of(path, [arguments[at] for at in places])
-    for line in markdown(lines_of(path, files, made, command, 0 if every else SAMPLE_TESTS, timeout_s)):
+    for line in markdown(lines_of(path, files, made, command, sample, timeout_s)):
         print(line, flush=True)
 
 

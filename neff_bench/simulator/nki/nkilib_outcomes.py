@@ -10,19 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 FILE, SAMPLE, SEED = "NKILIB_OUTCOMES", "NKILIB_SAMPLE", "NKILIB_TESTS_SEED"
 LIBRARY = f"{os.sep}nkilib_src{os.sep}"
 NUMBER = re.compile(r"-?\b\d+(\.\d+)?(e[-+]?\d+)?\b")
 
 
-def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Keep as many tests as are asked for, drawn by the seed, in their order."""
-    _tell(collected=len(items))
-    most = int(os.environ.get(SAMPLE, "0"))
-    if most and len(items) > most:
-        kept = set(random.Random(int(os.environ.get(SEED, "0"))).sample(range(len(items)), most))
-        config.hook.pytest_deselected(items=[item for at, item in enumerate(items) if at not in kept])
-        items[:] = [item for at, item in enumerate(items) if at in kept]
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Keep as many of the tests that are not marked as skipped as are asked for, drawn by the seed. They run in the order in which they
+    are drawn, so that those of a file that is stopped are a sample, too."""
+    able = [item for item in items if item.get_closest_marker("skip") is None]
+    _tell(collected=len(items), skipped=len(items) - len(able))
+    most = int(os.environ.get(SAMPLE, "0")) or len(able)
+    items[:] = random.Random(int(os.environ.get(SEED, "0"))).sample(able, min(most, len(able)))
 
 
 def pytest_collectreport(report: Any) -> None:

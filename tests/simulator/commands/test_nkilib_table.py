@@ -36,6 +36,11 @@ def test_slow():
     pytest.skip("slow")
 
 
+@pytest.mark.skip(reason="large")
+def test_large():
+    raise MemoryError
+
+
 @pytest.mark.xfail
 def test_known():
     raise KeyError("their own")
@@ -63,7 +68,7 @@ def table(checkout, sample=0, timeout_s=60):
 def test_each_test_is_counted_once_under_whose_fault_it_is(checkout):
     found = table(checkout)
     line = found["test/unit/test_all.py"]
-    assert line.cells[:-1] == (9, 9, 3, 1, 1, 1, 3)
+    assert line.cells[:-1] == (10, 2, 8, 3, 1, 1, 3)
     assert dict(line.causes) == {
         ("refused", "SimulatorError: nki.isa.iota takes N arguments"): 1,
         ("failed", "ValueError: off by N of N"): 1,
@@ -80,8 +85,15 @@ def test_each_test_is_counted_once_under_whose_fault_it_is(checkout):
 def test_a_sample_is_the_same_each_time(checkout):
     (checkout / "test/unit/test_private.py").unlink()
     first, second = (table(checkout, sample=3)["test/unit/test_all.py"] for _ in range(2))
-    assert first.cells[:2] == (9, 3)
     assert first.kinds == second.kinds
+
+
+def test_a_sample_is_of_tests_that_their_own_code_does_not_skip(checkout):
+    (checkout / "test/unit/test_all.py").write_text(
+        "import pytest\nlarge = [pytest.param(x, marks=pytest.mark.skip) for x in range(1, 40)]\n"
+        "@pytest.mark.parametrize('x', [0, *large])\ndef test(x):\n    assert not x\n"
+    )
+    assert table(checkout, sample=1)["test/unit/test_all.py"].cells[:4] == (40, 39, 1, 1)
 
 
 def test_a_file_that_takes_too_long_says_so(checkout):
