@@ -226,6 +226,16 @@ SOURCES = {
     "trnsci": ("trnsci, notes of its releases", "https://trnsci.dev/blog/"),
     "trnrand": ("trnsci/trnrand, dispatch.py", "https://github.com/trnsci/trnrand"),
     "trnfft": ("trnsci/trnfft, reproduce_nl_load_transpose2d.py", "https://github.com/trnsci/trnfft"),
+    "trnlabs": (
+        "yahavb/trainium-agent-labs, logs of builds (SDK 2.32)",
+        "https://github.com/yahavb/trainium-agent-labs",
+    ),
+    "trnsolver": ("trnsci/trnsolver, commit ee41b7b", "https://github.com/trnsci/trnsolver/commit/ee41b7b"),
+    "samples91": ("issue nki-samples#91", "https://github.com/aws-neuron/nki-samples/issues/91"),
+    "known": (
+        "AWS's page of known issues of NKI (SDK 2.26)",
+        "https://github.com/aws-neuron/aws-neuron-sdk/blob/v2.26.1/nki/nki_known_issues.rst",
+    ),
     "trnsparse": ("trnsci/trnsparse, commit 85d746a", "https://github.com/trnsci/trnsparse/commit/85d746a"),
     "trntensor": ("trnsci/trntensor#39", "https://github.com/trnsci/trntensor/issues/39"),
     "torchneuronx": ("alpharomercoma/torchneuronx, nki_softmax.py", "https://github.com/alpharomercoma/torchneuronx"),

@@ -52,6 +52,14 @@ class Source:
                         self._lay_out(one)
         self._end[node] = start, len(self.order)
 
+    @cached_property
+    def of_module(self) -> set[str]:
+        """The names that imports of the module itself make, those under its `if` and `try` among them."""
+        inner = {id(one) for function in self.of(ast.FunctionDef) for one in self.below(function)}
+        every: list[ast.Import | ast.ImportFrom] = [*self.of(ast.Import), *self.of(ast.ImportFrom)]
+        lines = [one for one in every if id(one) not in inner]
+        return {alias.asname or alias.name.partition(".")[0] for line in lines for alias in line.names}
+
     def below(self, node: ast.AST) -> list[ast.AST]:
         """Return a node and all that it holds."""
         start, end = self._end[node]

@@ -32,6 +32,11 @@ def _crossing(rows: int, start: int) -> bool:
     return start % 32 == 0 and start > 0 and (rows > 64 or (rows > 32 and start != 64))
 
 
+def _immediate(c: Call) -> bool:
+    """Return whether an activation has a number as its bias: log has one where no bias is given."""
+    return c["op"] not in ("copy", "reciprocal") and (bool(c.attributes.get("bias")) or (c["op"] == "log" and not c["bias"]))
+
+
 def _powers(given: Source) -> Iterator[ast.AST]:
     """Return nl.power of a tile and a number."""
     return (node for node in given.calls.get("nki.language.power", ()) if any(isinstance(one, ast.Constant) for one in (*node.args[1:], *(word.value for word in node.keywords if word.arg != "name"))))
@@ -54,7 +59,7 @@ rule("E615", "activation has no such function", "nisa.tensor_scalar or nisa.tens
 rule("E616", "activation reduces by adding alone", "nisa.tensor_reduce after it", "isa", "D", call("activation", lambda c: c["reduce_op"] not in (None, "add")))
 rule("E617", "activation_reduce of square was seen to fail", "nisa.tensor_tensor_scan, or multiply and nisa.tensor_reduce", "megakernel nkilib", "MC", call("activation", lambda c: c["op"] == "square" and c["reduce_op"] is not None), chips="trn2", says="NCC_IXCG864")
 rule("E618", "reciprocal of activation takes no bias on trn1 and trn2", "add first, then nisa.reciprocal", "isa", "D", call("activation", lambda c: c["op"] == "reciprocal" and c["bias"] is not None), chips="trn1 trn2")
-rule("E619", "the bias of activation is a tile on trn1", "a (rows, 1) tile, filled by nisa.memset", "isa trnrand", "DM", call("activation", lambda c: bool(c.attributes.get("bias"))), chips="trn1", says="NCC_IBIR605")
+rule("E619", "the bias of activation is a tile on trn1", "a (rows, 1) tile, filled by nisa.memset", "isa trnrand", "DM", call("activation", _immediate), chips="trn1", says="NCC_IBIR605 the InstActivation bias parameter for Ln can only be an ImmediateValue if the activation is Copy or Reciprocal")
 rule("E620", "nisa.exponential needs trn3", "nisa.activation(op=nl.exp)", "isa", "D", refusal("^exponential: only on trn3"), chips="trn1 trn2")
 rule("E621", "nisa.activate2 needs trn3", "nisa.tensor_scalar, then nisa.activation", "isa", "D", refusal("^activate2: only on trn3"), chips="trn1 trn2")
 rule("E622", "activate2 has six pairs of operators", "nisa.tensor_scalar, then nisa.activation", "isa", "D", refusal(r"^activate2: op\d"))

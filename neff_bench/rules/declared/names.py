@@ -9,6 +9,8 @@ from neff_bench.rules.rule import OfSource, Place, rule
 from neff_bench.rules.source import Source
 
 _NO_TILE = ("register_", "get_", "nc_version", "core_", "engine", "oob_mode", "dge_mode", "reduce_cmd", "matmul_perf_mode", "dma_engine")
+_FUNCTIONS = tuple(f"nki.language.{one}" for one in "all arctan broadcast_to ceil copy cos dropout empty_like erf erf_dx exp expand_dims floor fmod full gather_flattened gelu gelu_apprx_tanh gelu_dx load_transpose2d log matmul max mean min mish mod negative ones prod rand random_seed relu rms_norm sigmoid sign silu silu_dx sin softmax softplus sqrt square sum tan tanh transpose trunc var where zeros_like".split())
+"""What nki.language has as functions from SDK 2.29 on."""
 _MASK = "take the slice that the mask lets through"
 
 
@@ -95,7 +97,7 @@ rule("N104", "an instruction returns no tile and has all its arguments", "make t
 rule("N105", "instructions take no dtype=", "give dst the dtype", "migration nkilib", "DC", keyword("nki.isa.", "dtype"), says="unexpected keyword argument")
 rule("N106", "nisa.memset takes a tile, not a shape", "nl.ndarray(...), then nisa.memset(dst=...)", "migration", "D", refusal("^memset: dst must be a tensor, not tuple"), says="missing argument")
 rule("N107", "nl.par_dim and block dimensions are gone", "put the partitions first; a list of tiles stands for blocks", "migration stubs", "DA", name("nki.language.par_dim"), since="2.29")
-rule("N108", "SDK 2.28 has no nl.load and nl.store", "nisa.dma_copy", "stubs notes", "DA", name("nki.language.load", "nki.language.store"), until="2.28")
+rule("N108", "SDK 2.28 has no functions of nki.language that load, store and compute", "nisa.dma_copy, and an instruction for what is computed", "stubs notes", "DA", name("nki.language.load", "nki.language.store"), called(*_FUNCTIONS), until="2.28")
 rule("N109", "nki.benchmark, nki.profile, nki.baremetal and nki.simulate_kernel are gone", "call the kernel; time it with `neff-bench run`; compute it with nki.simulate (from SDK 2.29)", "migration stubs", "DA", name("nki.benchmark", "nki.profile", "nki.baremetal", "nki.simulate_kernel"), fix=_to_jit)
 rule("N110", "nki.tensor is no class of tiles", "annotate nothing, or nl.NkiTensor (from SDK 2.29)", "migration stubs", "DA", name("nki.tensor.Tensor"))
 rule("N111", "nisa.affine_select takes no pred=", "pattern=, offset=, channel_multiplier= and cmp_op=", "migration stubs", "DA", keyword("nki.isa.affine_select", "pred"), says="unexpected keyword argument")
@@ -121,7 +123,10 @@ rule("N130", "nki.jit takes no func=", "fn=, or the function alone", "stubs", "D
 rule("N131", "nki.jit refuses platform_target=", "leave it out; NEURON_PLATFORM_TARGET_OVERRIDE names the chip", "migration harness", "DM", keyword("nki.jit", "platform_target"), since="2.29", says="ValueError: nki.jit 'platform_target' is deprecated", fix=dropped("platform_target"))
 rule("N132", "NKIObject is not in nki.isa", "nl.NKIObject", "stubs", "DA", name("nki.isa.NKIObject"), since="2.30")
 rule("N133", "a keyword that a function does not have is an error", "see the signature", "notes", "D", refusal(r"^(nisa|nl)\.\w+ got an unexpected keyword argument|\w+\(\) got an unexpected keyword"), says="unexpected keyword argument")
-rule("N135", "nl.zeros takes no buffer=", "nl.ndarray(..., buffer=...) and nisa.memset", "1282 megakernel", "MC", keyword("nki.language.zeros", "buffer"), until="2.28", says="unexpected argument")
+rule("N135", "nl.zeros takes no buffer=", "nl.ndarray(..., buffer=...) and nisa.memset", "1282", "M", keyword("nki.language.zeros", "buffer"), until="2.28", says="nl.zeros appears to no longer support the buffer= parameter")
+rule("N158", "dma_copy and dma_transpose take no priority=, and tensor_scalar_reduce no reduce_cmd= before SDK 2.30", "leave it out", "stubs", "DA", keyword("nki.isa.dma_copy nki.isa.dma_transpose", "priority"), keyword("nki.isa.dma_compute", "oob_mode"), keyword("nki.isa.tensor_scalar_reduce", "reduce_cmd", "reduce_init"), until="2.29", says="unexpected keyword argument")
+rule("N159", "collectives take no name= before SDK 2.31", "leave it out", "stubs", "DA", keyword("nki.collectives.", "name"), until="2.30", says="unexpected keyword argument")
+rule("N160", "tensor_scalar_reduce takes no reduce_res_negate= before SDK 2.32", "nisa.tensor_scalar after it", "stubs", "DA", keyword("nki.isa.tensor_scalar_reduce", "reduce_res_negate"), until="2.31", says="unexpected keyword argument")
 rule("N136", "this release has no float8_e8m0fnu, nl.average and nisa.get_nc_sub_version", "uint8 for scales; add and multiply", "stubs", "DA", name("nki.language.float8_e8m0fnu", "nki.language.average", "nki.isa.get_nc_sub_version"), until="2.30")
 rule("N138", "the parser front end ends with NKI 0.8", "leave NKI_COMPILER_FRONTEND unset", "2.33", "D", _variable("NKI_COMPILER_FRONTEND"), since="2.34")
 rule("N139", "nki.jit takes neither compile_config= nor specialization_config=", "leave them out before SDK 2.33", "2.33 stubs", "DA", keyword("nki.jit", "compile_config", "specialization_config"), until="2.32", says="unexpected keyword argument")

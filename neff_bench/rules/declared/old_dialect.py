@@ -2,12 +2,19 @@
 
 # fmt: off
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator
 
-from neff_bench.rules.declared.python_forms import tile_names
-from neff_bench.rules.judges import refusal
+from neff_bench.rules.declared.python_forms import negated, tile_names
+from neff_bench.rules.judges import refusal, source
 from neff_bench.rules.rule import OfSource, rule
 from neff_bench.rules.source import Source
+
+_AFFINE = "nki.language.affine_range"
+_GRIDS = ("nki.language.arange", "nki.language.mgrid")
+_MADE = ("ndarray", "zeros", "ones", "full", "zeros_like", "empty_like")
+_FILLED = ("nki.language.full", "nki.language.zeros", "nki.language.ones")
+_ACTIVATIONS = tuple(f"nki.language.{one}" for one in "exp log sqrt rsqrt tanh sigmoid relu gelu silu square sin cos erf softplus".split())
 
 
 def _in_each(find: Callable[[Source, ast.FunctionDef], Iterator[tuple[ast.AST, str]]]) -> OfSource:
@@ -40,7 +47,168 @@ def _out_of_scope(given: Source, function: ast.FunctionDef) -> Iterator[tuple[as
 def _filled_hbm(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
     for node in given.held(function, ast.Call):
         words = (*node.args, *(one.value for one in node.keywords))
-        if given.full(node.func) in ("nki.language.full", "nki.language.zeros", "nki.language.ones") and any(given.full(word).endswith("hbm") for word in words):
+        if given.full(node.func) in _FILLED and any(given.full(word).endswith("hbm") for word in words):
+            yield node, ""
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _following(given: Source, within: ast.AST, first: set[str]) -> set[str]:
+    """Return `first`, and the names that are assigned from them."""
+    names = set(first)
+    for node in given.held(within, ast.Assign):
+        if _names(node.value) & names:
+            names |= {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    return names
+
+
+def _grid_names(given: Source, function: ast.FunctionDef) -> set[str]:
+    """Return the names that hold indices of nl.arange and nl.mgrid."""
+    tiles, grids = tile_names(given, function), set[str]()
+    for node in given.held(function, ast.Assign):
+        made = any(given.full(one.func if isinstance(one, ast.Call) else one.value if isinstance(one, ast.Subscript) else None) in _GRIDS for one in given.below(node.value))
+        if made or (isinstance(node.value, (ast.BinOp, ast.Subscript)) and _names(node.value) & grids):
+            grids |= {one.id for target in node.targets for one in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(one, ast.Name)}
+    return grids - tiles
+
+
+def _base(node: ast.AST) -> tuple[str, set[str]]:
+    """Return the name that is indexed, as `x` of `x[i][j]`, and the names of its indices."""
+    indices: set[str] = set()
+    while isinstance(node, ast.Subscript):
+        indices |= _names(node.slice)
+        node = node.value
+    return (node.id if isinstance(node, ast.Name) else ""), indices
+
+
+def _same_place(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    """Yield what each turn of an affine_range writes into one place: an index of the loop is missing."""
+    makes = [node for node in given.held(function, ast.Assign) if isinstance(node.value, ast.Call) and given.full(node.value.func).removeprefix("nki.language.") in _MADE]
+    for loop in given.held(function, ast.For):
+        if not (isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) == _AFFINE) or ast.unparse(loop.iter.args[-1]) == "1":
+            continue
+        outside = {one.id for node in makes if not loop.lineno <= node.lineno <= (loop.end_lineno or 0) for one in node.targets if isinstance(one, ast.Name)}
+        inside = {one.id for line in loop.body for one in given.held(line, ast.Name) if isinstance(one.ctx, ast.Store)}
+        turn = _following(given, loop, {loop.target.id})
+        chosen = {id(one) for node in given.held(loop, ast.If) for one in given.below(node)}
+        written = [(node, target) for node in given.held(loop, ast.Assign) for target in node.targets if isinstance(target, ast.Subscript)]
+        for node, target in written:
+            name, indices = _base(target)
+            reduced = any(given.full(one.func) == "nki.language.loop_reduce" for one in given.held(node, ast.Call))
+            if name in outside - inside and not indices & turn and id(node) not in chosen and not reduced:
+                yield node, f"{name}, {loop.target.id}"
+
+
+def _allocated(given: Source, function: ast.FunctionDef) -> bool:
+    return any(given.full(node.func).startswith(("nki.compiler.sbuf.", "nki.compiler.psum.")) for node in given.held(function, ast.Call))
+
+
+def _decorated(given: Source, function: ast.FunctionDef, name: str) -> bool:
+    return any(given.full(one).endswith(name) for one in function.decorator_list)
+
+
+def _given(node: ast.Call, word: str, place: int) -> ast.AST | None:
+    """Return an argument of a call, by its name or its place."""
+    return next((one.value for one in node.keywords if one.arg == word), node.args[place] if len(node.args) > place else None)
+
+
+def _transposes(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    allocated, skips = _allocated(given, function), _decorated(given, function, "skip_middle_end_transformations")
+    for node in given.held(function, ast.Call) if allocated or skips else ():
+        full = given.full(node.func)
+        if full == "nki.language.matmul" and (skips or _given(node, "transpose_x", 2) is None):
+            yield node, "nl.matmul"
+        elif full == "nki.isa.nc_transpose" and allocated and _given(node, "engine", 3) is None:
+            yield node, "nisa.nc_transpose"
+
+
+def _without_bias(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    for node in given.held(function, ast.Call) if _allocated(given, function) else ():
+        full = given.full(node.func)
+        if full in _ACTIVATIONS or (full in ("nki.isa.activation", "nki.isa.activation_reduce") and _given(node, "bias", 9) is None):
+            yield node, ""
+
+
+def _filled_places(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    for node in given.held(function, ast.Call):
+        if given.full(node.func) in _FILLED and any(given.full(one.func).startswith(("nki.compiler.sbuf.", "nki.compiler.psum.")) for one in given.held(node, ast.Call)):
+            yield node, ""
+
+
+def _shared_below(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    """Yield tensors in nl.shared_hbm that are made in a loop of a kernel."""
+    if given.kernels_of(function):
+        below = {id(one) for kind in (ast.For, ast.While) for node in given.held(function, kind) for one in given.below(node)}
+        for node in given.held(function, ast.Call):
+            if id(node) in below and given.full(node.func).startswith("nki.language.") and given.full(_given(node, "buffer", 2)) == "nki.language.shared_hbm":
+                yield node, ""
+
+
+def _written_indices(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    grids = _grid_names(given, function)
+    for node in given.held(function, ast.Assign):
+        yield from ((node, one.value.id) for one in node.targets if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name) and one.value.id in grids)
+
+
+def _steering_indices(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    grids = _grid_names(given, function)
+    for node in given.held(function, ast.If):
+        if isinstance(node.test, ast.Compare):
+            yield from ((node, one.id) for one in (node.test.left, *node.test.comparators) if isinstance(one, ast.Name) and one.id in grids)
+
+
+def _joined_masks(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    """Yield `and`, `or` and `not` of comparisons of tiles and indices."""
+    names = _grid_names(given, function) | tile_names(given, function)
+    joined = [(node, node.values) for node in given.held(function, ast.BoolOp)]
+    turned = [(node, [node.operand]) for node in given.held(function, ast.UnaryOp) if isinstance(node.op, ast.Not)]
+    for node, sides in (*joined, *turned):
+        if any(isinstance(one, ast.Compare) and not isinstance(one.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)) and any(isinstance(side, ast.Name) and side.id in names for side in (one.left, *one.comparators)) for one in sides):
+            yield node, ast.unparse(node)
+
+
+def _bent_masks(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    """Yield masks with the rest or the quotient of an index."""
+    grids = _grid_names(given, function)
+    for node in given.held(function, ast.Call):
+        mask = _given(node, "mask", 99)
+        if mask is not None and given.full(node.func).startswith("nki."):
+            yield from ((node, ast.unparse(one)) for one in given.held(mask, ast.BinOp) if isinstance(one.op, (ast.Mod, ast.FloorDiv)) and _names(one.left) & grids)
+
+
+def _kept_parameters(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    """Yield mutable parameters that a kernel does not return."""
+    if given.kernels_of(function):
+        returned = {name for node in given.held(function, ast.Return) for name in _names(node)}
+        for one in function.args.args:
+            if one.annotation is not None and ast.unparse(one.annotation).endswith("mutable_tensor") and one.arg not in returned:
+                yield one, one.arg
+
+
+def _launches_inside(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    kernels = {one.name for one in given.of(ast.FunctionDef) if given.kernels_of(one)}
+    for node in given.held(function, ast.Call) if given.kernels_of(function) else ():
+        if isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name) and node.func.value.id in kernels:
+            yield node, node.func.value.id
+
+
+def _one_dimension(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    """Yield tiles of one dimension; not one whose name gets another tile before it is used."""
+    stored = Counter(one.id for one in given.held(function, ast.Name) if isinstance(one.ctx, ast.Store))
+    for line in given.held(function, ast.Assign):
+        node, name = line.value, ast.unparse(line.targets[0])
+        if isinstance(node, ast.Call) and given.full(node.func).removeprefix("nki.language.") in _MADE and stored[name] == 1:
+            shape, buffer = _given(node, "shape", 0), given.full(_given(node, "buffer", 2))
+            if isinstance(shape, ast.Tuple) and len(shape.elts) == 1 and buffer in ("nki.language.sbuf", "nki.language.psum"):
+                yield node, name
+
+
+def _indirect_transposes(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    tiles = tile_names(given, function)
+    for node in given.held(function, ast.Call):
+        if given.full(node.func) in ("nki.language.load_transpose2d", "nki.isa.dma_transpose") and node.args and _base(node.args[0])[1] & tiles:
             yield node, ""
 
 
@@ -49,3 +217,17 @@ rule("B102", "slices and indices of nl.arange do not stand in one subscript", "t
 rule("B103", "a tensor with a block dimension is no tile", "an index for the block", "errors", "E", refusal("works on tiles, not on Blocks"), says="err_failed_to_infer_tile_from_local_tensor")
 rule("B104", "a tile that a loop makes ends with the loop", "make it before the loop", "errors", "E", _in_each(_out_of_scope), says="err_local_variable_used_out_of_scope")
 rule("B105", "a tensor in HBM is made without values", "a tensor without values, and a store into it", "errors", "E", _in_each(_filled_hbm), says="err_hbm_tensor_with_init_value_not_supported")
+rule("B106", "the turns of an affine_range write places of their own", "the index of the loop in the subscript, or a sequential range", "errors", "E", _in_each(_same_place), says="err_unexpected_output_dependencies; Unexpected output dependencies, missing indices in the dst access")
+rule("B107", "a kernel that places its tiles or skips the middle end has no nl.matmul that transposes, and no nc_transpose on the Tensor Engine", "a product with an identity matrix", "errors samples91", "E", _in_each(_transposes), says="err_transpose_on_tensor_engine_not_allowed_in_allocated_kernel; [DVR002] Internal transformation failed")
+rule("B108", "an activation of a kernel that places its tiles names its bias", "bias= with a tile", "errors", "E", _in_each(_without_bias), says="err_bias_tensor_must_be_specified_in_allocation")
+rule("B109", "a tile that the kernel places has no first value", "a tile without values, and a write into it", "errors", "E", _in_each(_filled_places), says="err_tensor_creation_on_scratchpad_with_init_value_not_supported")
+rule("B110", "a tensor in nl.shared_hbm is made by the kernel itself, in no loop", "make it at the top of the kernel", "errors", "E", _in_each(_shared_below), says="err_shared_hbm_must_in_kernel_level")
+rule("B111", "nothing is assigned into an index", "a tile made of the index by iota", "errors", "E", _in_each(_written_indices), says="err_cannot_assign_to_index")
+rule("B112", "an index of nl.arange or nl.mgrid is no condition", "mask=", "errors", "E", _in_each(_steering_indices), says="err_control_flow_condition_depending_on_arange")
+rule("B113", "a mutable parameter is returned", "return it", "errors", "E", _in_each(_kept_parameters), says="err_mutable_parameter_not_returned")
+rule("B114", "a kernel launches no kernel with a grid", "call its function", "errors", "E", _in_each(_launches_inside), says="err_nested_kernel_with_spmd_grid")
+rule("B115", "a mask is an affine expression of indices", "a loop for each part", "errors", "E", _in_each(_bent_masks), says="err_unsupported_expression_in_mask")
+rule("B116", "and, or and not do not combine comparisons of tiles and indices", "&, | and ~", "errors known", "E", _in_each(_joined_masks), says="err_ambiguous_tensor_truth_value")
+rule("B117", "tiles have no unary minus", "the function negative", "trnsolver", "M", source(negated), says="TypeError: bad operand type for unary -")
+rule("B118", "a tile in SBUF or PSUM has two dimensions", "(rows, 1)", "known", "DM", _in_each(_one_dimension), says="Insufficient rank")
+rule("B119", "nl.load_transpose2d and nisa.dma_transpose take no tile as an index", "a load, then a transpose", "errors", "E", _in_each(_indirect_transposes), says="err_indirect_indices_are_not_supported_with_nki_api")

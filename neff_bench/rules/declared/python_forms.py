@@ -231,10 +231,11 @@ def _closures(given: Source) -> Iterator[ast.AST]:
     for outer in given.of(ast.FunctionDef):
         if isinstance(outer, ast.FunctionDef) and not given.kernels_of(outer):
             cells = {one.arg for one in outer.args.args} | {one.id for node in outer.body if isinstance(node, ast.Assign) for one in given.held(node, ast.Name) if isinstance(one.ctx, ast.Store)}
+            cells |= {alias.asname or alias.name.partition(".")[0] for node in outer.body if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names} - given.of_module
             for kernel in outer.body:
                 if isinstance(kernel, ast.FunctionDef) and given.kernels_of(kernel):
                     own = {one.arg for one in kernel.args.args} | {node.id for node in given.below(kernel) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-                    yield from (node for node in given.below(kernel) if isinstance(node, ast.Name) and node.id in cells - own)
+                    yield from (node for line in kernel.body for node in given.held(line, ast.Name) if node.id in cells - own)
 
 
 def _same_names(given: Source) -> Iterator[ast.AST]:
@@ -332,7 +333,8 @@ def _operators(given: Source) -> Iterator[ast.AST]:
                     yield node
 
 
-def _negated(given: Source) -> Iterator[ast.AST]:
+def negated(given: Source) -> Iterator[ast.AST]:
+    """Yield the unary minus of tiles."""
     for function in given.device:
         tiles = tile_names(given, function)
         yield from (node for node in given.held(function, ast.UnaryOp) if isinstance(node.op, ast.USub) and _is_tile(node.operand, tiles, given))
@@ -372,10 +374,10 @@ rule("P209", "the parser does not know this function of Python", "a loop, or com
 rule("P210", "no function is defined inside of a kernel, unless it is the body of nl.fori_loop", "define it at the top of the file", "parser spectral trnsci trnrand", "FM", source(_inner_functions), since="2.29", until=PARSER, says="NKI does not support inner function definitions")
 rule("P211", "no subscript among several targets of an assignment", "one assignment each", "parser trnsci trnrand", "FM", _of(ast.Tuple, lambda node: isinstance(node.ctx, ast.Store) and any(isinstance(one, ast.Subscript) for one in node.elts)), since="2.29", until=PARSER, says="expecting pattern")
 rule("P212", "a class that a kernel uses inherits NKIObject", "class Name(nl.NKIObject)", "notes", "D", source(_plain_classes), until=PARSER)
-rule("P213", "a kernel sees no variables of the function around it", "make them parameters", "parser collectives spectral", "FM", source(_closures), until=PARSER, says="name not resolved")
+rule("P213", "a kernel sees no variables and no imports of the function around it", "make them parameters; import at the top of the file", "parser collectives spectral torchneuronx", "FM", source(_closures), until=PARSER, says="name not resolved")
 rule("P214", "a tile is no condition", "nisa.register_load and a dynamic loop, or arithmetic", "errors", "D", refusal("it cannot steer Python"), says="err_ambiguous_tensor_truth_value")
 rule("P215", "tiles have no operators", "the nl or nisa function", "triton-viz harness", "M", refusal(r"a tensor of nki has no .*; call nl\.(?!negative)"), _told(_operators), says="binary operators on tensors not supported. Use nki.isa directly.", fix=_to_calls)
-rule("P216", "tiles have no unary minus", "nl.negative (from SDK 2.29), or nisa.tensor_scalar by -1.0", "triton-viz", "M", refusal(r"call nl\.negative"), _told(_negated), says="cannot negate values of this type", fix=_to_calls)
+rule("P216", "tiles have no unary minus", "nl.negative (from SDK 2.29), or nisa.tensor_scalar by -1.0", "triton-viz", "M", refusal(r"call nl\.negative"), _told(negated), says="cannot negate values of this type", fix=_to_calls)
 rule("P217", "no assignment into a tile", "nisa.tensor_copy, or dst=tile[...]", "triton-viz nkilib", "MC", source(_stored), until="2.28", says="mutation not supported")
 rule("P218", "two instructions do not have one name", "a name of its own for each", "standalone prefill nkilib", "MC", source(_same_names), since="2.29", says="duplicate op name")
 rule("P219", "a function that a kernel calls is not decorated by nki.jit", "leave out its decorator", "migration nkilib", "DC", source(_decorated_parts), until="2.28")
@@ -395,7 +397,7 @@ rule("P234", "the parser knows no del, match, global, nonlocal, class or async i
 rule("P235", "the parser expands no * and **", "name each argument", "parser", "F", source(_stars), until=PARSER, says="tuple expansion is not supported")
 rule("P236", "range stands in a for loop alone", "append to a list in a loop", "parser kiln", "FM", source(_ranges), until=PARSER)
 rule("P237", "a kernel knows no set", "a tuple", "guide deepseek", "DM", source(_sets), syntax(ast.Set), until=PARSER, says="'in' expected (any, list) or (any, tuple)")
-rule("P238", "a kernel calls nothing of os, time or random", "ask outside, and give it as an argument", "megakernel", "M", source(_of_modules), until=PARSER)
+rule("P238", "a kernel calls nothing of os, time or random", "ask outside, and give it as an argument", "parser megakernel", "FM", source(_of_modules), until=PARSER, says="failed to resolve name")
 rule("P239", "what nl.fori_loop gives its body has no arithmetic", "put it into the bounds of the loop, or scalar_offset=", "deepseek", "M", source(_on_registers), since="2.32", until="2.32", says="'add' expected ... got (int, object)")
 rule("P242", "the parser refuses lambda, :=, yield, await and @", "a function at the top of the file; an assignment of its own", "parser", "F", source(_lambdas), syntax(ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.MatMult), until=PARSER, says="unsupported expression")
 rule("P243", "a text has no format specifiers", "the value alone, f\"{x}\"", "parser", "F", _of(ast.FormattedValue, lambda node: node.format_spec is not None), until=PARSER, says="NKI does no support format specifiers")
