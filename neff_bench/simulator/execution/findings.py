@@ -28,7 +28,7 @@ def of_program(program: Program) -> list[Finding]:
 def without_outputs(program: Program) -> list[Finding]:
     """Return all but what of the outputs is written, which an execution knows better."""
     doubled = list(_doubled_work(program))
-    return one_a_line([*doubled, *_races(program, bool(doubled)), *_unwritten_reads(program)])
+    return one_a_line([*doubled, *_races(program), *_unwritten_reads(program)])
 
 
 def one_a_line(findings: Iterable[Finding]) -> list[Finding]:
@@ -113,11 +113,8 @@ def _same(buffers: tuple[Buffer, ...], a: Instruction, b: Instruction) -> bool:
     )
 
 
-def _races(program: Program, doubled: bool) -> Iterator[Finding]:
-    """Yield the conflicts. `doubled`: both cores write the same values, so that what a core reads after it wrote there is the same in any order."""
+def _races(program: Program) -> Iterator[Finding]:
     for index, writing, reading in races(program):
-        if doubled and _writes_first(program, index):
-            continue
         line = program.sources[reading.source] or "unknown line"
         yield found(
             "race",
@@ -125,16 +122,6 @@ def _races(program: Program, doubled: bool) -> Iterator[Finding]:
             "orders them on a device",
             program.sources[writing.source],
         )
-
-
-def _writes_first(program: Program, index: int) -> bool:
-    """Return whether a core writes a buffer before it reads it."""
-    for instruction in program.cores[0]:
-        if any(access.buffer == index for access in instruction.reads.values()):
-            return False
-        if any(access.buffer == index for access in instruction.writes.values()):
-            return True
-    return False
 
 
 def _unwritten_reads(program: Program) -> Iterator[Finding]:

@@ -1,7 +1,8 @@
 """Finds where the two cores of a logical core use shared HBM without waiting for each other.
 
 Between two meetings the cores run at the same time: what one writes there and the other reads has no order on a device,
-although a run of the executor always has one. Run-time addresses are not looked at, so a program alone shows it.
+although a run of the executor always has one. Run-time addresses are not looked at, so a program alone shows it. What a core reads after
+it wrote it itself is no conflict here: it depends on the order only where the other core writes another value, which `clashes` finds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from neff_bench.simulator.machine.marks import Marks, granule
 from neff_bench.simulator.operations import OPERATIONS
 from neff_bench.simulator.program import Access, Instruction, Program
 
-_Use = tuple[Access, Instruction]
+_Use = tuple[Access, Instruction, int]
+"""An operand, its instruction, and how many uses of the buffer its core had written before."""
 
 
 def races(program: Program) -> Iterator[tuple[int, Instruction, Instruction]]:
@@ -51,10 +53,12 @@ class SharedUses:
 
     def note(self, core: int, instruction: Instruction) -> None:
         """Remember the shared operands of an instruction that is no meeting."""
-        for accesses, uses in ((instruction.reads, self.reads[core]), (instruction.writes, self.writes[core])):
+        written = self.writes[core]
+        for accesses, uses in ((instruction.reads, self.reads[core]), (instruction.writes, written)):
             for access in accesses.values():
                 if access.buffer in self.shared and not access.dynamic:
-                    uses.setdefault(access.buffer, []).append((access, instruction))
+                    use = access, instruction, len(written.get(access.buffer, ()))
+                    uses.setdefault(access.buffer, []).append(use)
 
     def conflicts(self) -> list[tuple[int, Instruction, Instruction]]:
         """Note that the cores have met: (buffer, writing, reading instruction) of a first conflict for each buffer; start anew."""
@@ -62,24 +66,32 @@ class SharedUses:
         for writer, uses in enumerate(self.writes):
             for index in uses:
                 for reader, others in enumerate(self.reads):
-                    pair = self._overlap(uses[index], others.get(index, [])) if reader != writer else None
+                    if reader == writer:
+                        continue
+                    pair = self._overlap(uses[index], others.get(index, []), self.writes[reader].get(index, []))
                     if pair is not None:
                         found.append((index, *pair))
         for kept in (*self.reads, *self.writes):
             kept.clear()
         return found
 
-    def _overlap(self, writes: list[_Use], reads: list[_Use]) -> tuple[Instruction, Instruction] | None:
-        """Return a write and a read that share a byte."""
+    def _overlap(
+        self, writes: list[_Use], reads: list[_Use], own: list[_Use]
+    ) -> tuple[Instruction, Instruction] | None:
+        """Return a write and a read that share a byte. `own`: what the reading core writes; it does not count what it wrote before."""
         if not reads or not _may_overlap(writes, reads):
             return None
         size = Layout(self.buffers[writes[0][0].buffer]).bytes
-        marks = Marks(size, granule(size, [access for access, _ in (*writes, *reads)]))
-        for access, _ in writes:
-            marks.of(access, access.offset).fill(True)
-        for read, reading in reads:
-            if marks.of(read, read.offset).any():
-                return next(i for access, i in writes if _share(marks, access, read)), reading
+        grain = granule(size, [access for access, _, _ in (*writes, *reads, *own)])
+        theirs, mine, noted = Marks(size, grain), Marks(size, grain), 0
+        for access, _, _ in writes:
+            theirs.of(access, access.offset).fill(True)
+        for read, reading, before in reads:
+            for access, _, _ in own[noted:before]:
+                mine.of(access, access.offset).fill(True)
+            noted = before
+            if (theirs.of(read, read.offset) & ~mine.of(read, read.offset)).any():
+                return next(i for access, i, _ in writes if _share(theirs, access, read)), reading
         return None
 
 
@@ -97,7 +109,7 @@ def _may_overlap(writes: list[_Use], reads: list[_Use]) -> bool:
 
 def _range(uses: list[_Use]) -> tuple[int, int]:
     lows, highs = [], []
-    for access, _ in uses:
+    for access, _, _ in uses:
         item = SIZE_BYTES[access.dtype]
         low = access.offset + sum(step * (size - 1) for step, size in access.pattern if step < 0)
         high = access.offset + sum(step * (size - 1) for step, size in access.pattern if step > 0)

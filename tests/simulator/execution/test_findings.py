@@ -250,6 +250,17 @@ RIGHT = {
 """
         + STORE,
     ),
+    "both cores write a whole tensor, with the same values, and read back what they wrote": (
+        2,
+        LOAD
+        + """
+    scratch = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    me = nl.program_id(0)
+    nisa.dma_copy(dst=scratch, src=t)
+    nisa.dma_copy(dst=t, src=scratch)
+    nisa.dma_copy(dst=out[me * 128 : (me + 1) * 128, :], src=t)
+""",
+    ),
     "two cores with a half each": (
         2,
         """
