@@ -23,6 +23,8 @@ HEADS = ("collected", "skipped", "run", "passed", "refused", "failed", "theirs",
 KINDS = ("passed", "refused", "failed", "theirs")
 NUMPY_1 = re.compile(r"out of bounds for uint\d+")
 """What numpy 2 says of `np.uint32(-1)`, which tests of releases up to 2.28 write."""
+WITH_NUMPY_1 = ("numpy<2", "pandas<3", "pytz")
+"""pandas 3 refuses numpy 1, and pandas 2 needs pytz."""
 PRIVATE = re.compile(r"No module named '(test|nkilib\w*)\b|is not part of the public")
 """A module of their own packages that the checkout lacks."""
 
@@ -84,12 +86,12 @@ def lines_of(
 
 
 def numpy_1() -> Path:
-    """Return a folder with numpy 1, made once and kept. Raises SimulatorError."""
-    folder = user_cache() / f"numpy-1-{sys.implementation.cache_tag}"
-    if not (folder / "numpy").is_dir():
+    """Return a folder with numpy 1 and a pandas that takes it, made once and kept. Raises SimulatorError."""
+    folder = user_cache() / f"numpy-1-pandas-2-{sys.implementation.cache_tag}"
+    if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as fresh:
-            command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", fresh, "numpy<2"]
+            command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", fresh, *WITH_NUMPY_1]
             done = subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
             if done.returncode:
                 said = (done.stderr.strip() or "no text").splitlines()[-1]

@@ -303,3 +303,13 @@ def test_a_partial_function_is_a_kernel_of_its_function(decorator):
 def test_elements_are_gathered_at_whole_numbers_of_either_sign(kind):
     places = np.random.default_rng(2).integers(0, 24, (64, 10)).astype(kind)
     assert np.array_equal(run(nl.gather_flattened, X, places), np.take_along_axis(X, places.astype(int), 1))
+
+
+def test_an_object_without_the_decorator_runs_what_follows_its_fields():
+    class Sizes(NKIObject):
+        width: int
+
+        def __post_init__(self):
+            self.tiles = self.width // 512
+
+    assert Sizes(width=1024).tiles == 2

@@ -54,6 +54,7 @@ def _filled(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     made: Any = object.__new__(cls)
     for name, value in {**names, **dict(zip(names, args)), **kwargs}.items():
         object.__setattr__(made, name, value)
+    getattr(made, "__post_init__", lambda: None)()
     return made
 
 
