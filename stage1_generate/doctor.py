@@ -79,7 +79,9 @@ class DoctorOptions(OutputOptions):
     )
     install_help: bool = flag(help="Print how the newest release of the AWS Neuron SDK is installed, and end.")
     nkilib: Path | None = option(type=PATH, help="Checkout of nki-library (else $NKILIB_PATH).")
-    out: Path = option(default=Path(DEFAULT_STORE), type=PATH, show_default=True, help="Where bundles go.")
+    out: Path = option(
+        default=Path(DEFAULT_STORE), type=PATH, show_default=True, help="The store that generate-neffs would write."
+    )
 
 
 @command("doctor", epilog=EPILOG)
@@ -158,8 +160,8 @@ def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: 
 
 def _sdk(sdk: Sdk, release: str) -> list[tuple[str, str]]:
     here = {part.component for part in sdk.parts} & {"nki", "neuronx-cc"}
-    why = "that of the compiler here" if here else "the newest that is out; no compiler of AWS's is here"
-    rules = ("rules", f"kernels are judged by those of SDK {release}, {why}; --sdk names another")
+    why = "that of the compiler here" if here else "the newest, as no compiler of AWS is installed"
+    rules = ("rules", f"check uses those of SDK {release}, {why}; check --sdk RELEASE takes another")
     if sdk.release is None:
         return [("release", "none: no part of the AWS Neuron SDK is installed"), rules]
     parts = ", ".join(f"{part.name} {part.version}" for part in sdk.parts)
@@ -242,7 +244,7 @@ def answer(report: Report) -> Answer:
             ("NeuronCores", _cores(report.devices)),
             ("driver", report.devices.driver or "not loaded (aws-neuronx-dkms)"),
             ("runtime", report.devices.runtime or "absent: no libnrt (aws-neuronx-runtime-lib)"),
-            ("free disk", f"{free} for {report.out}"),
+            ("free disk", f"{free} for the store {report.out}"),
             ("nki-library", report.nkilib or "not found (--nkilib, NKILIB_PATH)"),
         ],
         "SDK": _sdk(report.sdk, report.judged_by),

@@ -23,7 +23,12 @@ class Options(CaseOptions, ClusterOptions):
     preset: str | None = option(
         help="A named list of matmul shapes instead of a file: llm, tiling, sweep, boundary, ..."
     )
-    out: Path = option(default=Path(DEFAULT_STORE), show_default=True, type=PATH, help="Directory of the bundles.")
+    out: Path = option(
+        default=Path(DEFAULT_STORE),
+        show_default=True,
+        type=PATH,
+        help="The store: the directory that the bundles go to.",
+    )
     toolchain: Literal["auto", "neuron", "sim"] = option(
         default="auto",
         type=click.Choice(["auto", "neuron", "sim"]),

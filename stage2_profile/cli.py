@@ -15,13 +15,12 @@ from neff_bench.terminal.options import takes
 @takes(Options)
 @calibration_option
 def profile(options: Options) -> int:
-    """Profile the NEFFs in DIR and print where the time goes.
+    """Profile the NEFFs of STORE and print where the time goes.
 
-    DIR is what generate-neffs wrote (or one bundle in it); by default where it
-    writes by default. Captures that are good are kept: a second call only does what
-    is missing. Exit code 0: all profiled and checked; 1: something failed; 2: wrong call.
+    STORE is what generate-neffs wrote, or one bundle in it. Captures that are good are kept: a second call only
+    does what is missing. Exit code 0: all profiled and checked; 1: something failed; 2: wrong call.
 
-    DIR may also hold NEFFs, traces and profile JSONs from elsewhere; they are read as they are. A NEFF
+    STORE may also be a folder with NEFFs, traces and profile JSONs from elsewhere; they are read as they are. A NEFF
     that has no profile is captured, with inputs made from what it says of its tensors.
 
     What a column means: neff-bench explain NAME, as in neff-bench explain "active us".

@@ -52,7 +52,7 @@ class Executions(NamedTuple):
 class Options(CaseOptions, ClusterOptions, OutputOptions):
     """What is asked of `profile-neffs`, and what of this process the work needs."""
 
-    directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[DIR]", type=PATH)
+    directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[STORE]", type=PATH)
     toolchain: Toolchain = option(
         default="auto",
         type=click.Choice(["auto", "neuron", "sim"]),

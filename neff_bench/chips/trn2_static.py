@@ -1,9 +1,6 @@
 """Says what the runtime does on trn2 around a kernel whose DMA descriptors were all made at compile time (`--disable-dge`).
 
-The overheads are those of the trace stream_256k_fd1k.ntff of github deepashreeKedia/cs149stanfordasst4 @adfc56c. In ten traces of such sums
-by five people an engine begins with the kernel within 200 ns of it, and the execution ends 2038 to 2041 ns after the kernel. None of the
-44 traces with static descriptors has the TENSOR_LOADs of the preamble with which each engine prepares for descriptors made on
-the device; all 15 traces of two other repositories with such descriptors have them.
+An engine then begins without the TENSOR_LOADs of the preamble that prepare it for descriptors made on the device (docs/model.md, Evidence).
 """
 
 from neff_bench.chips.overheads import Overheads, controls, fetches

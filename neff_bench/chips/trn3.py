@@ -1,6 +1,5 @@
-"""Describes Trainium3: NeuronCore-v4. What is not said here, the overheads among it, is that of trn2, but for instruction fetches: the DMAs of a GEMM
-(github SemiAnalysisAI/InferenceX @e60b2ca, profiler 2.29) are active for 36 to 94 us at 2048 x 1024 x 2048 to 2048 x 5120 x 2048, 6 to 9 us less than
-with the fetches of trn2, which take 7, and each further 512 matmuls of a core add what their loads take alone."""
+"""Describes Trainium3: NeuronCore-v4. What is not said here, the overheads among it, is that of trn2, but for instruction fetches,
+which it has none of (docs/model.md, Evidence)."""
 
 from dataclasses import replace
 

@@ -44,7 +44,7 @@ class CheckOptions:
     """Which kernels, asked for which rules, and how that is told."""
 
     kernels: tuple[Path, ...] = argument(default=(), nargs=-1, type=click.Path(exists=True, path_type=Path))
-    shapes: Path | None = option(type=FILE, help="Record the cases of this shapes file that name a kernel of KERNELS.")
+    shapes: Path | None = option(type=FILE, help="Judge the cases of this shapes file that name a kernel of KERNELS.")
     target: str = option(default="trn2", show_default=True, help=f"Chips, with commas: {', '.join(CHIPS)}.")
     sdk: str | None = option(
         help="Releases: 2.32, 2.29..2.33 or 2.29,2.31.  [default: that of the compiler here, else the newest that is out]"
@@ -77,7 +77,7 @@ def check(options: CheckOptions) -> int:
     """Say which known rules of AWS's compiler the kernels in KERNELS break, by release of the SDK. It needs no device.
 
     Each file's source is judged, and each call that its kernels make: in the cases of --shapes, else in what the file launches when it runs
-    as a script. So without --shapes a script does run here; its kernels are recorded and not executed. A folder stands for its Python files.
+    as a script. So without --shapes a script does run here; of its kernels only the calls are noted, and nothing is computed. A folder stands for its Python files.
     `# nbl: ignore[E603]` on a line allows it. The exit code is 1 where a release refuses a kernel.
 
     A code is NBL, a letter for what the rule is about, and a number: C collectives, D element types, E engines and operators, K libraries,

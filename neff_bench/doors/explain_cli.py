@@ -27,6 +27,8 @@ def _explain(neffs: tuple[str, ...], **given: Any) -> None:
     if neffs and not any(Path(name).exists() or name.endswith(".neff") for name in neffs):
         _word(" ".join(neffs), given)
         return
+    if not neffs and not given["operations"]:
+        raise WrongCall("name a store, a case, a NEFF, or a word to explain")
     found = [neff for name in neffs for neff in _neffs(Path(name))]
     if len(found) > 1 and (given["output"] or given["format_"] not in (None, "table")):
         raise WrongCall("--output and --format take one case; name its directory")

@@ -19,7 +19,7 @@ def migrate(diff: bool, kernels: tuple[Path, ...]) -> int:
     """Name each use of the old NKI dialect (neuronxcc.nki) in KERNELS that the current one lacks, and what replaces it.
 
     One line for each use: file, line, name, replacement. Nothing is run or changed. The exit code is 1 while something is
-    left that only you can change. `neff-bench check` then says whether the result records.
+    left that only you can change. `neff-bench check` then judges the result.
 
     \b
     neff-bench migrate kernel.py

@@ -33,7 +33,7 @@ class RunOptions:
         default=Path(DEFAULT_STORE),
         type=click.Path(path_type=Path, file_okay=False),
         show_default=True,
-        help="Directory of the bundles.",
+        help="The store: the directory that the bundles go to.",
     )
     sdk: str | None = option(metavar="RELEASE", help=OPTION)
     module: bool = flag("-m", help="Run a module, as python -m does.")

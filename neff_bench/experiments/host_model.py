@@ -2,10 +2,8 @@
 
     host = launch + bytes of the inputs x INPUT + bytes of the outputs x OUTPUT + device
 
-Made from 1,256 host latencies of traced matmuls (float16, inf2.xlarge, `torch_neuronx.trace`, one call at a time, mean of 20)
-that are public: github.com/AnchovyPark/npu_profiling_code at 2a956420, results/. Every second row gave the three constants
-(least squares on relative errors, device times by our simulator); the error is that of the other half. Calls are not queued
-there: each waits for the one before, so nothing is known of a queue, and the model has none.
+The three constants are least squares on relative errors over half of the public host latencies that docs/model.md names (Evidence); the error is that
+of the other half. Each of those calls waits for the one before. So nothing is known of a queue, and the model has none.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips.dtypes import LONG, SIZE_BYTES
+from neff_bench.errors import meant
 from neff_bench.neffs.intake import kernel_name
 from neff_bench.neffs.own import OwnKernel, Tensor
 from neff_bench.stage1_generate import kernels
@@ -111,9 +112,9 @@ class _Own:
         elif "tolerance" in self.nodes:
             raise self.error(self.nodes["tolerance"], "tolerance: found without `reference`, allowed: with it")
         if "inputs" not in self.nodes:
-            raise self.error(
-                self.entry, "inputs: found nothing, allowed: inputs: {x: {shape: [M, N], dtype: bfloat16}}"
-            )
+            found = next((key for key in self.dims if meant(key, ["inputs"])), "nothing")
+            allowed = "inputs: {x: {shape: [M, N], dtype: bfloat16}}"
+            raise self.error(self.dims.get(found, self.entry), f"inputs: found {found}, allowed: {allowed}")
         inputs = self._fields(self.nodes["inputs"], "inputs")
         for field, node in inputs.items():
             values: Any = _value_of(node, "values")

@@ -13,10 +13,10 @@ from neff_bench.stage2_profile.options import Options
 from neff_bench.terminal.text import shell_word
 
 TRACE_PER_NEFF = 6
-"""Bytes of a trace for each byte of its NEFF, for a case that was never captured: 2.6 to 5.2 in five public pairs of trn2
-(github.com/allenkchau/trainium-kernel-fusion @ d709ddf1); a kernel with loops has more. It is a guess, not a bound."""
+"""Bytes of a trace for each byte of its NEFF, for a case that was never captured (docs/model.md, Evidence); a kernel with
+loops has more. It is a guess, not a bound."""
 WHOLE_PER_TRACE = 9
-"""Bytes of the whole profile, as JSON, for each byte of its trace: 6.2 to 8.6 in the same pairs."""
+"""Bytes of the whole profile, as JSON, for each byte of its trace."""
 MIB = 1 << 20
 
 

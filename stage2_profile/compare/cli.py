@@ -32,7 +32,7 @@ def compare(options: CompareOptions) -> int:
     A and B are stores, JSON files of rows (profile-neffs --format json), or single profiles (profile JSON, NTFF or one
     bundle), which are compared whatever their names. Rows that differ in LNC, target or source are
     not compared unless --mixed says so. Exit code 0: nothing is worse; 1: B is worse, as `neff-bench gate` says it, or a
-    rule of --fail-if is broken, which then decides alone; 2: wrong call. --between says which of two implementations is better
+    rule of --fail-if is broken, if there is one; 2: wrong call. --between says which of two implementations is better
     and ends with 0.
 
     \b

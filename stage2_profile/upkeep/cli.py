@@ -16,7 +16,7 @@ from neff_bench.terminal.options import PATH, OutputOptions, argument, flag, opt
 class FsckOptions(OutputOptions):
     """Which store, and whether it is mended."""
 
-    directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[DIR]", type=PATH)
+    directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[STORE]", type=PATH)
     repairs: bool = flag("--repair", help="Set aside what is wrong, so that it is made again.")
 
 
@@ -24,7 +24,7 @@ class FsckOptions(OutputOptions):
 class GcOptions(OutputOptions):
     """Which store, and what of it stays."""
 
-    directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[DIR]", type=PATH)
+    directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[STORE]", type=PATH)
     keep: int = option(required=True, type=click.IntRange(1), metavar="N", help="Runs of each case that stay.")
     dry_run: bool = flag(help="Say what would be removed, and remove nothing.")
 
@@ -42,8 +42,8 @@ class MergeOptions(OutputOptions):
 def fsck(options: FsckOptions) -> int:
     """Compare every file of a store with its checksum.
 
-    DIR is what generate-neffs wrote, or one bundle in it. Each damaged, missing or
-    surplus file is a line. --repair moves them to DIR/.store/aside; the next
+    STORE is what generate-neffs wrote, or one bundle in it. Each damaged, missing or
+    surplus file is a line. --repair moves them to STORE/.store/aside; the next
     generate-neffs or profile-neffs makes exactly these again. Exit code 0: all is as it
     was written; 1: something is not; 2: wrong call.
 

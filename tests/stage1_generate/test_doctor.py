@@ -34,7 +34,7 @@ def test_a_bare_host_builds_and_profiles_simulated(tmp_path):
     ]
     assert "mlp nki can be built" in " ".join(done.output.split())
     newest = newest_published().name
-    assert f"judged by those of SDK {newest}, the newest that is out" in " ".join(done.output.split())
+    assert f"check uses those of SDK {newest}, the newest" in " ".join(done.output.split())
     assert done.output.endswith("Kernels can be built and profiled here.\n")
 
 

@@ -145,7 +145,7 @@ def notes(found: Tuned) -> list[str]:
     return [
         *said,
         f"{found.tried} of {found.grid} variants tried; simulated by neuron-sim {', '.join(sorted(models))}",
-        f"SURE: {sure_ratio():.2f} times as fast as the next or more; hardware orders {100 * SURE:.0f} of 100 such pairs in the same way (docs/fidelity.md)",
+        f"SURE: {sure_ratio():.2f} times as fast as the next or more; hardware orders {100 * SURE:.0f} of 100 such pairs in the same way (neff-bench explain SURE)",
     ]
 
 

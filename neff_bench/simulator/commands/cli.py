@@ -303,8 +303,9 @@ class ExplainOptions(OutputOptions):
 @calibration_option
 @takes(ExplainOptions)
 def explain_command(options: ExplainOptions) -> None:
-    """Say why a simulated NEFF takes its time: critical path, waits, what bounds it, source lines, advice, and which constants of the chip matter.
+    """Say why a simulated NEFF takes its time, and what would help.
 
+    The answer is what bounds the kernel, the critical path, waits, source lines, advice, and which constants of the chip matter.
     NEFF is one that neuron-sim built. For a trace that was measured: profile-neffs --hot, or neff-bench view.
 
     \b
@@ -320,7 +321,7 @@ def explain_command(options: ExplainOptions) -> None:
         write_answer(operations_of(neff, options.target), format, output)
         return
     if neff is None or options.target is not None:
-        raise click.UsageError("a NEFF is missing" if neff is None else "--target goes with --operations")
+        raise click.UsageError("name a NEFF" if neff is None else "--target goes with --operations")
     from neff_bench.simulator.commands.explain import explain
     from neff_bench.simulator.commands.explain_answer import advice_on, answer
     from neff_bench.simulator.commands.view import load_profile
@@ -353,9 +354,9 @@ def explain_command(options: ExplainOptions) -> None:
     "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Format of the answer."
 )
 def calibrate_command(traces: tuple[Path, ...], neffs: tuple[Path, ...], output: Path, format_: str) -> None:
-    """Fit the constants of the timing model to traces of your own: NTFF, whole-profile JSON or Parquet of one chip.
+    """Fit the timing model to traces of your own.
 
-    Only what the traces show and what differs from the model's own constants is written, each with its 95 % interval. Use the
+    TRACE is an NTFF, a whole-profile JSON or a Parquet profile; all are of one chip.     Only what the traces show and what differs from the model's own constants is written, each with its 95 % interval. Use the
     file with `--calibration` of the commands that simulate; rows name it, and captures of another model are taken again.
 
     \b

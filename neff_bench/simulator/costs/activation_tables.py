@@ -26,7 +26,7 @@ ACTIVATION_TABLES: tuple[tuple[str, frozenset[str]], ...] = tuple(
         ("derivative_silu_and_others", "derivative_silu silu_dx tanh sin"),
     )
 )
-"""Function tables of the Scalar Engine (act_info.json in NEFFs of github allenkchau/trainium-kernel-fusion @d709ddf1)."""
+"""Function tables of the Scalar Engine (docs/model.md, Evidence)."""
 
 _IN_EVERY_TABLE = frozenset(
     "identity copy leaky_relu parametric_relu abs sign memset_zero relu derivative_relu derivative_leaky_relu"

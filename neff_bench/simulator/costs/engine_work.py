@@ -78,7 +78,7 @@ def _row(name: str, engine: str, operation: str, dtypes: str, operands: list[_Op
 
 def _is_fast(instruction: Instruction, chip: Chip) -> bool:
     """Return whether the operands of more than one column are what Vector's performance mode takes. A `tensor_tensor` that repeats an element does not
-    have it: on trn2 those of two kernels take a cycle for each column (chenhzhu/asst4-trainium2 @fecd8c8, riya-ranjan/cs149-pa4 @9d1e8c9)."""
+    have it: on trn2 it takes a cycle for each column (docs/model.md, Evidence)."""
     needs_neighbours = instruction.op in _OF_NEIGHBOURS
     for operands in (instruction.writes, instruction.reads):
         for access in operands.values():

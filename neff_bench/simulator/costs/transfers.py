@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SCALAR, _GPSIMD, _SYNC = ENGINES.index("scalar"), ENGINES.index("gpsimd"), ENGINES.index("sync")
 MAX_PACKET_BYTES = 4096
-"""Largest data packet in the trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1."""
+"""The largest packet of data."""
 
 PORTS = 16
 """Ports of SBUF, one for each DMA engine, with PARTITIONS / PORTS partitions behind each."""
@@ -131,8 +131,8 @@ def trigger_engine(instruction: Instruction, program: Program) -> int:
     """Return the index of the engine that triggers a DMA.
 
     Where the kernel leaves it open, the choice is that of compiled kernels on trn2: inputs and outputs go through software
-    descriptors on GpSimd; internal HBM is read on Sync and written on Scalar. Sources: NTFF of github
-    allenkchau/trainium-kernel-fusion @d709ddf1; the published profile of nki-library's mlp has no DMA on Sync either."""
+    descriptors on GpSimd; internal HBM is read on Sync and written on Scalar
+    (docs/model.md, Evidence)."""
     if not _is_open(instruction):
         return ENGINES.index(instruction.engine)
     if instruction.op == "sendrecv":
@@ -156,8 +156,8 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
     """Return the bytes by memory and the packets of a DMA.
 
     A packet of a hardware descriptor, or of one made at compile time, is a run that is contiguous on both sides. A packet of a software
-    descriptor, or of a weight of an HLO graph, holds rows of all partitions of a DMA engine, wherever they lie in HBM: traces of
-    KevGomes1403/nki-moe-megakernel @f1fe87a have 16 packets of 2048 bytes for 128 rows of 256 that lie 4096 apart."""
+    descriptor, or of a weight of an HLO graph, holds rows of all partitions of a DMA engine, wherever they lie in HBM
+    (docs/model.md, Evidence)."""
     dge_disabled = instruction.attributes.get("dge_mode") == DGE_DISABLED
     static = dge_disabled or instruction.attributes.get("dge_mode") == "none"
     software = engine == _GPSIMD and not static

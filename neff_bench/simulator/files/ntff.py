@@ -1,7 +1,6 @@
 """Writes and reads the trace of a simulated execution: an NTFF in the layout of version 6, with a version byte that no AWS tool accepts.
 
-Layout: found by matching users' traces with the JSON beside them (github allenkchau/trainium-kernel-fusion @d709ddf1), as
-`neff_bench.parsers.formats.ntff` describes it. Field 1000 of the metadata is ours: simulator version, model, sha256 of the data area,
+`neff_bench.parsers.formats.ntff` describes the layout. Field 1000 of the metadata is ours: simulator version, model, sha256 of the data area,
 whose last bytes are the schedule (`times.py`).
 """
 

@@ -1,7 +1,6 @@
 """Writes the profile JSON: `summary-json`, `summary-text` and the full `json` layout of `view`.
 
-Layout and units as in the 127 public files it was checked against (github AnchovyPark/npu_profiling_code @2a956420,
-allenkchau/trainium-kernel-fusion @d709ddf1): every table a list of records, timestamps in ns, percents as fractions.
+Layout and units are those of public files (docs/model.md, Evidence): every table a list of records, timestamps in ns, percents as fractions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Keeps one physical core while a graph is recorded: its tensors in HBM, its tiles, and how AWS's compiler moves them.
 
-Sources: 117 profiles of github AnchovyPark/npu_profiling_code @2a956420 (inf2, torch.matmul 128x128xN, float16) and the NEFFs
-of github aws-neuron/nkipy @1dc349f (trn2, matmul, float16).
+It does what public programs of AWS's compiler show (docs/model.md, Evidence).
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class _Kernel:
 
 def _is_known(plan: Plan, target: str) -> bool:
     """Return whether the graph is of the kind that 117 public profiles are of, all of whose counts and bytes this lowering has: on
-    NeuronCore-v2 a product of one tile, up to 2048 columns wide, in 16 bits (github AnchovyPark/npu_profiling_code @2a956420)."""
+    NeuronCore-v2 a product of one tile, up to 2048 columns wide, in 16 bits (docs/model.md, Evidence)."""
     terms = [stage.term for stage in plan.stages]
     if len(terms) != 1 or terms[0].kind != "dot" or chip_for(target).generation != 2:
         return False

@@ -44,8 +44,8 @@ def getitem(tensor: T, key: Any) -> T:
     """Return `tensor[key]`: numpy's rules for HBM; on chip an index keeps the partition dimension, and two dimensions stay. A slice may be
     empty; no instruction takes it.
 
-    A range is the slice with its bounds, also as `nl.affine_range`, which is Python's: aws-neuron/nkipy ran
-    examples/playground/simple_nki_kernel.py, which indexes so, on trn2 (5dbfb1a).
+    A range is the slice with its bounds, also as `nl.affine_range`, which is Python's
+    (docs/model.md, Evidence).
     """
     if type(key) is not tuple:
         key = (key,)

@@ -2,8 +2,7 @@
 
 Engines take their instructions in the order of issue. An instruction starts when its engine is free and everything that it waits
 for has signalled. A DMA trigger puts its packets on its core's DMA engines. A queue is first in, first out, and each DMA engine takes
-packets of its queues in turn (trn2 traces of github allenkchau/trainium-kernel-fusion @d709ddf1, attention with 1024 rows, and of
-chenhzhu/asst4-trainium2, convolutions). Two cores that move data have half of the logical core's HBM bandwidth each. The PE runs at half speed behind
+packets of its queues in turn (docs/model.md, Evidence). Two cores that move data have half of the logical core's HBM bandwidth each. The PE runs at half speed behind
 a throttle window that too few columns went through (`throttle_utilization`).
 """
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _LDWEIGHTS, _MATMUL = OPCODES["LDWEIGHTS"], OPCODES["MATMUL"]
 _MATMUL_ISSUE_NS = 2.0
-"""LDWEIGHTS follows the start of the MATMUL before it by 2 ns (trn2 traces, trainium-kernel-fusion @d709ddf1)."""
+"""LDWEIGHTS follows the start of the MATMUL before it by so much (docs/model.md, Evidence)."""
 
 
 class Scheduled(NamedTuple):

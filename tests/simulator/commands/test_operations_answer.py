@@ -80,4 +80,4 @@ def test_a_chip_is_named_once(words):
 
 def test_without_a_neff_there_is_nothing_else_to_explain():
     done = CliRunner().invoke(main, ["explain"])
-    assert done.exit_code == 2 and "a NEFF is missing" in done.output
+    assert done.exit_code == 2 and "name a NEFF" in done.output

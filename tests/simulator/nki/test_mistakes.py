@@ -103,6 +103,14 @@ def kernel_of_one(x):
     return out
 
 
+def test_a_kernel_with_the_name_of_a_function_of_nl_is_not_taken_for_it():
+    def softmax(x):
+        return kernel_of_one(x)
+
+    with pytest.raises(KernelError, match=r"softmax\(x\) is called with other arguments: missing"):
+        simulate(jit(softmax))(y=X)
+
+
 @pytest.mark.parametrize(("args", "kwargs"), [((), {}), ((X, X), {}), ((X,), {"y": 1})])
 def test_a_call_that_the_kernel_does_not_take_says_what_it_takes(args, kwargs):
     with pytest.raises(

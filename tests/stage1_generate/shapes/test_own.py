@@ -108,6 +108,7 @@ def test_a_module_beside_the_shapes_file_is_found(read, tmp_path):
         ("flops: 2*M*N", "flops: 0-M", 12, "'0-M' is -128, allowed: from 0"),
         ("flops: 2*M*N", "flosp: 7", 12, "found key 'flosp', allowed: kernel,"),
         ("    inputs:\n", "    given:\n", 2, "inputs: found nothing"),
+        ("    inputs:\n", "    input:\n", 7, "inputs: found input, allowed: inputs: {x: "),
         ("    reference: my_kernels.py:right\n", "", 10, "tolerance: found without `reference`"),
     ],
 )

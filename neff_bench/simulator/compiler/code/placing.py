@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import numpy as np
 
 EVENT_SEMAPHORE_NS = (52.0, 40.0, 45.0, 54.0, 30.0)
-"""EVENT_SEMAPHORE that need not wait, for each engine: NTFF of github allenkchau/trainium-kernel-fusion @d709ddf1."""
+"""EVENT_SEMAPHORE that need not wait, for each engine (docs/model.md, Evidence)."""
 
 _EVENT_SEMAPHORE = tuple(Step(OPCODES["EVENT_SEMAPHORE"], ALL, ns, ns) for ns in EVENT_SEMAPHORE_NS)
 _COMPILED_END = Step(OPCODES["NOP"], ALL, 16.0, 16.0)
-"""The wait for the last store of an HLO graph: 16 ns in the inf2 profiles of github AnchovyPark/npu_profiling_code @2a956420."""
+"""The wait for the last store of an HLO graph (docs/model.md, Evidence)."""
 
 _STATIC_END = Step(OPCODES["NOP"], ALL, 70.0, 19.0)
 """The wait for a store whose descriptors were made at compile time: GpSimd has one for each that nothing else waits for, 70 ns apart and 19 ns

@@ -1,9 +1,6 @@
 """Finds work that a loop repeats with the same result: it is done once.
 
-AWS's compiler moves it before the loop. Source: profiles that Jerry2423/kda-for-trainium publishes (workspaces/*/candidates.jsonl, trn2).
-matmul_add_rmsnorm_v2_bf16_split repeats one row over the partitions in each of 32 rounds, which is 256 matmuls as it is written; the
-profile has 8 beside its 6144 products and 512 transposes. mamba_v2 multiplies the same two tiles in each round of its inner loop, and
-Vector is as long active as in mamba_v4, which does it before; in mamba_v3 the two tiles change in the inner loop, and it is active longer.
+AWS's compiler moves it before the loop (docs/model.md, Evidence).
 
 A program has no loops any more. What a line does again, with the operands of the last time, which have not changed since, does not
 depend on the loop around it.

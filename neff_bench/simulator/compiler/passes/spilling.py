@@ -1,8 +1,6 @@
 """Shares SBUF for programs whose tiles do not all fit: which tiles leave, and how they come back.
 
-AWS's compiler for the old dialect allocates SBUF and spills: public kernels ran on hardware whose live tiles do not fit (source: the
-profiles that zhang677/AccelOpt publishes), and the compiler's own names in them say so ("_spill_163", "_reload_166"). Which tiles it
-spills is not known. Here, where an instruction needs room, the tile leaves whose next use is farthest (Belady, IBM Systems Journal
+AWS's compiler for the old dialect allocates SBUF and spills (docs/model.md, Evidence). Which tiles it spills is not known. Here, where an instruction needs room, the tile leaves whose next use is farthest (Belady, IBM Systems Journal
 5(2), 1966). A tile that holds a load of what is unchanged until then is loaded again. All others are written to a scratch
 tensor in HBM and read back; one that has not changed since is not written twice.
 """

@@ -88,7 +88,7 @@ def nc_transpose(data: Tile, *, mask: Any = None, dtype: Any = None, engine: Any
 
 def _transpose_squares(made: NkiTensor, view: NkiTensor, options: dict[str, Any]) -> None:
     """Transpose on Vector, one square after the other. AWS documents one square; its compiler takes 128 x 128, and on trn2 that is
-    right and as slow as 16 of them (github Jerry2423/kda-for-trainium, rmsnorm_matmul_probe_nctranspose_vector_functional)."""
+    right and as slow as 16 of them (docs/model.md, Evidence)."""
     if view.ndim != 2 or max(view.shape) > 128:
         raise invalid(f"nc_transpose: on vector at most 128 x 128: {view!r}")
     rows, columns = view.shape

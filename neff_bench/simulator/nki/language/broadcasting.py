@@ -20,8 +20,7 @@ _NOT_BY_PE = frozenset({"int32", "uint32"})
 known."""
 
 _SAYS_ONES_UNTIL = 2
-"""The generation whose broadcasts of float32 are one matmul (FLOPs of zhang677/AccelOpt's profiles of mamba, trn1). On trn2 they are two
-for each 512 columns: matmul_add_rmsnorm_v2_bf16_split of Jerry2423/kda-for-trainium has 6664 matmuls, 8 of them for 2048 columns."""
+"""The generation whose broadcasts of float32 are one matmul. On trn2 they are two for each 512 columns (docs/model.md, Evidence)."""
 
 
 def broadcast_to(x: NkiTensor, shape: Any, dtype: Any = None) -> NkiTensor:
