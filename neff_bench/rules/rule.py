@@ -112,8 +112,8 @@ class Rule:
 
     @property
     def holds_for_old(self) -> bool:
-        """Whether it holds for the old dialect, too: what the chip refuses does, and what AWS's list of errors has, which is of that dialect."""
-        return self.code[len(PREFIX)] in "BDSMEXK" or "errors" in self.source
+        """Whether it holds for the old dialect, too: what the chip refuses does, what AWS's list of errors has, which is of that dialect, and names and arguments that it lacks."""
+        return self.code[len(PREFIX)] in "BDSMEXK" or bool({"errors", "old"} & set(self.source))
 
     def holds(self, target: str) -> bool:
         """Return whether it is a rule of a chip: of its cores, whatever chip with such cores is named."""
@@ -232,6 +232,10 @@ SOURCES = {
     ),
     "trnsolver": ("trnsci/trnsolver, commit ee41b7b", "https://github.com/trnsci/trnsolver/commit/ee41b7b"),
     "samples91": ("issue nki-samples#91", "https://github.com/aws-neuron/nki-samples/issues/91"),
+    "old": (
+        "AWS's reference of the old dialect (SDK 2.26)",
+        "https://github.com/aws-neuron/aws-neuron-sdk/tree/v2.26.1/nki/api",
+    ),
     "known": (
         "AWS's page of known issues of NKI (SDK 2.26)",
         "https://github.com/aws-neuron/aws-neuron-sdk/blob/v2.26.1/nki/nki_known_issues.rst",

@@ -260,3 +260,14 @@ def test_imports_of_the_old_dialect_are_one_finding_and_a_path_below_here_is_sho
     command = [sys.executable, "-m", "neff_bench", "check", str(tmp_path / "old.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stdout.count("NBLN156") == 1 and done.stdout.startswith("old.py:1: warning NBLN156 2 imports: ")
+
+
+def test_a_name_and_an_argument_that_the_old_dialect_lacks_are_errors(tmp_path):
+    path = tmp_path / "kernel.py"
+    for call, code in (("nl.concatenate(x)", "NBLN155"), ("nl.sum(x, axis=1, keepdim=True)", "NBLN133")):
+        path.write_text(
+            "import numpy as np, neuronxcc.nki as nki, neuronxcc.nki.language as nl\n@nki.jit\ndef kernel(a):\n"
+            f"    x = nl.load(a)\n    y = {call}\n    return y\nkernel(np.zeros((128, 64), np.float32))\n"
+        )
+        done = check(path)
+        assert done.returncode == 1 and f"{path}:5: error {code} " in done.stdout, done.stdout + done.stderr
