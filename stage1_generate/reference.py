@@ -24,7 +24,8 @@ from neff_bench.stage1_generate.errors import BuildError
 if TYPE_CHECKING:
     import numpy as np
 
-_NKI = {"nki": "isa", "neuronxcc": "nki"}
+_NKI = {"nki": "isa", "neuronxcc": "nki", "neuron_dtypes": "__init__"}
+"""AWS's packages, each with a part of it. nki-library's references of packed dtypes call the last one; others import it."""
 
 
 class NoTorch(BuildError):

@@ -107,3 +107,13 @@ def test_a_reference_s_file_may_inherit_from_what_nki_has(tmp_path):
     )
     (array,) = call_reference(f"{tmp_path / 'inherits.py'}:f", {"x": np.ones(2)}, {})
     assert array.tolist() == [1, 1]
+
+
+def test_a_reference_may_import_aws_dtypes_that_it_does_not_call_and_may_not_call_them(tmp_path):
+    (tmp_path / "dtypes.py").write_text(
+        "import neuron_dtypes as dt\n\n\ndef f(x):\n    return x\n\n\ndef packed(x):\n    return dt.static_cast(x, 'float32') * 2\n"
+    )
+    (array,) = call_reference(f"{tmp_path / 'dtypes.py'}:f", {"x": np.ones(2)}, {})
+    assert array.tolist() == [1, 1]
+    with pytest.raises(BuildError, match=r"dtypes\.py:9: "):
+        call_reference(f"{tmp_path / 'dtypes.py'}:packed", {"x": np.ones(2)}, {})
