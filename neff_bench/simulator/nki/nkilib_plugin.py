@@ -47,7 +47,7 @@ _ABSENT = {
 
 
 class _Absent(ModuleType):
-    """A module that is not public: it can be imported, and what it holds raises when called."""
+    """A module that is not public: it can be imported, and what it holds raises when it is called or read."""
 
     __path__: list[str] = []
 
@@ -55,10 +55,20 @@ class _Absent(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
 
-        def absent(*_: Any, **__: Any) -> Any:
-            raise NotImplementedError(f"{self.__name__}.{name} is not part of the public nki-library")
+        return _AbsentName(f"{self.__name__}.{name}")
 
-        return absent
+
+class _AbsentName:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError(f"{self._name} is not part of the public nki-library")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self()
 
 
 def pytest_load_initial_conftests() -> None:

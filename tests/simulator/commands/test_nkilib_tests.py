@@ -149,3 +149,12 @@ compile_nki_ir_kernel_to_neff(double, inputs, [], "trn2", 1, {str(tmp_path)!r}, 
     environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)
     assert (tmp_path / "file.neff").stat().st_size > 0
+
+
+@pytest.mark.parametrize("use", ["compile()", "State.DRAINED"])
+def test_what_is_not_public_says_so_when_it_is_used(use):
+    script = f"{_INSTALLED}\nfrom neuronxcc import starfish\nstarfish.{use}"
+    environment = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert "NotImplementedError: neuronxcc.starfish" in done.stderr
+    assert "is not part of the public nki-library" in done.stderr
