@@ -225,7 +225,15 @@ SOURCES = {
     "deepseek": ("public notes on DeepSeek-V4 with vllm-neuron (file 60649319030, SDK 2.32)", ""),
     "trnsci": ("trnsci, notes of its releases", "https://trnsci.dev/blog/"),
     "trnrand": ("trnsci/trnrand, dispatch.py", "https://github.com/trnsci/trnrand"),
-    "trnfft": ("trnsci/trnfft, reproduce_nl_load_transpose2d.py", "https://github.com/trnsci/trnfft"),
+    "trnfft": (
+        "trnsci/trnfft, reproduce_nl_load_transpose2d.py and commit ebf6d60",
+        "https://github.com/trnsci/trnfft",
+    ),
+    "torch2nki": ("aws-neuron/torch2nki, logged answers of the compiler", "https://github.com/aws-neuron/torch2nki"),
+    "kda": (
+        "Jerry2423/kda-for-trainium, results of kernels on trn2",
+        "https://github.com/Jerry2423/kda-for-trainium",
+    ),
     "trnlabs": (
         "yahavb/trainium-agent-labs, logs of builds (SDK 2.32)",
         "https://github.com/yahavb/trainium-agent-labs",

@@ -42,7 +42,7 @@ def _powers(given: Source) -> Iterator[ast.AST]:
     return (node for node in given.calls.get("nki.language.power", ()) if any(isinstance(one, ast.Constant) for one in (*node.args[1:], *(word.value for word in node.keywords if word.arg != "name"))))
 
 
-rule("E601", "nl.divide works in AWS's simulator alone", _DIVIDE, "notes harness torchneuronx", "DM", called("nki.language.divide"), chips="trn2 trn3", since="2.29", says="unsupported operator 'divide'; NCC_IXCG864")
+rule("E601", "nl.divide works in AWS's simulator alone", _DIVIDE, "notes harness torchneuronx", "DM", called("nki.language.divide"), since="2.29", says="unsupported operator 'divide'; NCC_IXCG864")
 rule("E602", "tensor_tensor has no operator divide", _DIVIDE, "harness notes", "DM", operator("tensor_tensor", "op", "divide"), chips="trn2 trn3", since="2.29", says="unsupported operator 'divide'")
 rule("E603", "tensor_scalar has no operator divide", _DIVIDE, "attention notes", "DM", operator("tensor_scalar scalar_tensor_tensor", "op0 op1", "divide"), chips="trn2 trn3", since="2.29", says="invalid kwarg 'op0': unsupported operator 'divide'")
 rule("E604", "nl.mod and nl.fmod work in AWS's simulator alone", "subtract the multiple, computed by nisa.reciprocal", "notes harness spectral", "DM", operator("tensor_tensor", "op", "mod", "fmod"), operator("tensor_scalar scalar_tensor_tensor", "op0 op1", "mod", "fmod"), since="2.29", says="unsupported operator 'mod'; NCC_IXCG863")

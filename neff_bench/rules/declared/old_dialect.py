@@ -201,7 +201,8 @@ def _one_dimension(given: Source, function: ast.FunctionDef) -> Iterator[tuple[a
         node, name = line.value, ast.unparse(line.targets[0])
         if isinstance(node, ast.Call) and given.full(node.func).removeprefix("nki.language.") in _MADE and stored[name] == 1:
             shape, buffer = _given(node, "shape", 0), given.full(_given(node, "buffer", 2))
-            if isinstance(shape, ast.Tuple) and len(shape.elts) == 1 and buffer in ("nki.language.sbuf", "nki.language.psum"):
+            on_chip = buffer in ("nki.language.sbuf", "nki.language.psum") or (not buffer and given.full(node.func) in _FILLED)
+            if isinstance(shape, ast.Tuple) and len(shape.elts) == 1 and on_chip:
                 yield node, name
 
 
@@ -210,6 +211,37 @@ def _indirect_transposes(given: Source, function: ast.FunctionDef) -> Iterator[t
     for node in given.held(function, ast.Call):
         if given.full(node.func) in ("nki.language.load_transpose2d", "nki.isa.dma_transpose") and node.args and _base(node.args[0])[1] & tiles:
             yield node, ""
+
+
+def _loops_over_grids(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    for loop in given.held(function, ast.For):
+        if isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) in _GRIDS:
+            yield loop.iter, ""
+
+
+def _compared_indices(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    """Yield Python's min and max of the index of an affine_range, or of what is computed from it."""
+    for loop in given.held(function, ast.For):
+        if isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) == _AFFINE:
+            turn = _following(given, loop, {loop.target.id}) - tile_names(given, function)
+            for node in given.held(loop, ast.Call):
+                if isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and any(_names(one) & turn for one in node.args):
+                    yield node, ""
+
+
+def _repeated_rows(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    """Yield DMAs whose source has an index times zero, so that many rows read one."""
+    for node in given.held(function, ast.Call):
+        if given.full(node.func) in ("nki.isa.dma_copy", "nki.isa.dma_transpose") and (read := _given(node, "src", 1)) is not None:
+            yield from ((node, ast.unparse(one)) for one in given.held(read, ast.BinOp) if isinstance(one.op, ast.Mult) and "0" in (ast.unparse(one.left), ast.unparse(one.right)))
+
+
+def _subtracted_products(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    for loop in given.held(function, ast.For):
+        if isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) == _AFFINE:
+            for node in given.held(loop, ast.AugAssign):
+                if isinstance(node.op, ast.Sub) and isinstance(node.value, ast.Call) and given.full(node.value.func) in ("nki.isa.nc_matmul", "nki.language.matmul"):
+                    yield node, ""
 
 
 rule("B101", "a tile takes no index of one dimension", "an index of two dimensions, or a slice", "errors", "E", _in_each(_flat_indices), says="err_1d_arange_not_supported")
@@ -231,3 +263,7 @@ rule("B116", "and, or and not do not combine comparisons of tiles and indices", 
 rule("B117", "tiles have no unary minus", "the function negative", "trnsolver", "M", source(negated), says="TypeError: bad operand type for unary -")
 rule("B118", "a tile in SBUF or PSUM has two dimensions", "(rows, 1)", "known", "DM", _in_each(_one_dimension), says="Insufficient rank")
 rule("B119", "nl.load_transpose2d and nisa.dma_transpose take no tile as an index", "a load, then a transpose", "errors", "E", _in_each(_indirect_transposes), says="err_indirect_indices_are_not_supported_with_nki_api")
+rule("B120", "no loop runs over nl.arange or nl.mgrid", "affine_range, or the whole tile at once", "torch2nki", "M", _in_each(_loops_over_grids), says="RuntimeError: Only support multi-dimensional subscript to arange!")
+rule("B121", "Python's min and max do not know the index of an affine_range", "sizes that divide evenly, mask=, or static_range", "trnfft", "M", _in_each(_compared_indices))
+rule("B122", "a DMA does not repeat one row by an index times zero", "load the row once, and broadcast the tile", "kda", "M", _in_each(_repeated_rows), says="NCC_IBCG901 BIRCodegen does not support broadcast patterns")
+rule("B123", "a product is not subtracted from PSUM in an affine_range", "+= of the product with a negated operand", "trnfft", "M", _in_each(_subtracted_products), says="psum -= nc_matmul not supported in affine_range")
