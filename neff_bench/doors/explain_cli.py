@@ -54,7 +54,9 @@ def _neffs(path: Path) -> list[str]:
         else:
             found.append(str(one.neff_path))
     if not found:
-        raise WrongCall(f"{path}: no case with a NEFF in it")
+        raise WrongCall(
+            f"{path}: no simulated case in it; for profiles that were measured: profile-neffs {path} --hot, or neff-bench view"
+        )
     return found
 
 

@@ -111,7 +111,9 @@ def judge(task: Task) -> Judged:
     except _TimeIsUp:
         found.untold = f"took longer than {TIMEOUT_S:g} s"
     if source.old and not found.untold:
-        found.untold = "of the old dialect: only what the chip refuses and what AWS lists as its errors is known"
+        found.untold = (
+            "it is of the old dialect, of which only what the chip refuses and AWS's list of errors are known"
+        )
     every = sorted({*broken, *found.findings})
     return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
 

@@ -179,12 +179,14 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
     tools = [f"{tool} ({_models(set(of_tool))})" for tool, of_tool in sorted(models.items())]
     marks = dict.fromkeys("".join(map(_marks, simulated)))
     counts = f"instructions, bytes exact unless {UNLIKE}" if UNLIKE in marks else "instructions and bytes are exact"
+    if all(UNLIKE in _marks(row) for row in simulated):
+        counts = "instructions, bytes may differ"
     if any(row.model is None for row in simulated):
         counts = "its exactness is not known"
     lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
     ranges = {UNLIKE in _marks(row) for row in simulated if row.total_time_low_us is not None}
     if ranges == {True}:
-        lines.append("(low-high): from smallest to largest error yet seen (neff-bench explain range).")
+        lines.append("(low-high): as far off as any row yet measured (neff-bench explain range).")
     elif ranges:
         unless = f", unless {UNLIKE}" if True in ranges else ""
         lines.append(f"(low-high): 8 of 10 lie in it on hardware{unless} (neff-bench explain range).")
