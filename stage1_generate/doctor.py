@@ -233,7 +233,7 @@ def answer(report: Report) -> Answer:
     profile = {"device": "on the device", "simulated": "simulated (neuron-sim)", None: "no"}[report.profile]
     toolchain = {"sim": "embedded, simulated", "neuron": "AWS Neuron SDK"}[report.toolchain]
     sections = {
-        "What runs here": [("build kernels", toolchain), ("profile them", profile), ("the simulator", report.core)],
+        "What runs here": [("build kernels", toolchain), ("profile them", profile), ("core", report.core)],
         "Host": [
             ("python", report.python),
             ("instance", report.devices.instance or "unknown"),
