@@ -34,7 +34,7 @@ lint: .venv/test
 types: .venv/test
 	$(BIN)/mypy
 
-# Neighbours stay together, which share what their fixtures make. -rs: why each skipped test was skipped.
+# Neighbours stay together, which share what their fixtures make. -rs prints why each test was skipped.
 tests: .venv/test
 	$(BIN)/pytest -rs -n auto --dist worksteal
 

@@ -74,7 +74,7 @@ def _word(word: str, given: dict[str, Any]) -> None:
     named = glossary.get(word.lower()) or glossary.get(word.lower().removesuffix(" us"))
     if named is None:
         raise WrongCall(
-            f"{word}: no such file or store, and no word that is explained{meant(word, [*METRICS, *glossary])};"
+            f"{word}: there is no such file or store, and no such word to explain{meant(word, [*METRICS, *glossary])};"
             " neff-bench compare --list-metrics names the metrics"
         )
     streams.line(named)

@@ -178,9 +178,10 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
         models.setdefault(tool.partition(" ")[0], []).append(row.model or "model not recorded")
     tools = [f"{tool} ({_models(set(of_tool))})" for tool, of_tool in sorted(models.items())]
     marks = dict.fromkeys("".join(map(_marks, simulated)))
-    counts = f"instructions, bytes exact unless {UNLIKE}" if UNLIKE in marks else "instructions and bytes are exact"
-    if all(UNLIKE in _marks(row) for row in simulated):
-        counts = "instructions, bytes may differ"
+    unlike = [UNLIKE in _marks(row) for row in simulated]
+    counts = f"instructions, bytes exact unless {UNLIKE}" if any(unlike) else "instructions and bytes are exact"
+    if all(unlike):
+        counts = "its counts may not be exact"
     if any(row.model is None for row in simulated):
         counts = "its exactness is not known"
     lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]

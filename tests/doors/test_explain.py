@@ -100,3 +100,11 @@ def test_each_key_of_a_row_and_each_constant_that_what_if_takes_is_explained():
 @pytest.mark.parametrize("word", ["HFU", "MBU", "FLOPs/byte", "self-check", "packet time"])
 def test_a_word_of_inspect_is_explained(word):
     assert word in told(word)
+
+
+def test_a_folder_of_measured_profiles_is_told_what_reads_it(tmp_path):
+    (tmp_path / "file.neff").write_bytes(b"measured")
+    done = CliRunner().invoke(explain, [str(tmp_path)])
+    assert done.exit_code == 2
+    assert "no simulated case in it" in str(done.output) + str(done.exception)
+    assert "--hot" in str(done.output) + str(done.exception)

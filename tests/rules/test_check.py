@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from neff_bench.rules.findings import of_source
+from neff_bench.rules.findings import of_refusal, of_source
 from neff_bench.rules.report import forecast
 from neff_bench.rules.source import Source
 
@@ -271,3 +271,31 @@ def test_a_name_and_an_argument_that_the_old_dialect_lacks_are_errors(tmp_path):
         )
         done = check(path)
         assert done.returncode == 1 and f"{path}:5: error {code} " in done.stdout, done.stdout + done.stderr
+
+
+def test_a_positional_argument_that_a_function_lacks_is_an_error():
+    said = "nisa.dma_transpose takes 1 positional argument but 2 positional arguments (and 1 keyword-only argument) were given"
+    found = of_refusal(said, "k.py:3", "trn2")
+    assert found is not None and (found.code, found.level) == ("NBLN104", "error")
+
+
+def test_nl_divide_is_refused_on_every_chip():
+    text = "import nki\nimport nki.language as nl\n\n@nki.jit\ndef k(x):\n    return nl.divide(x, x)\n"
+    for target in ("trn1", "inf2", "trn2", "trn3"):
+        assert "NBLE601" in [one.code for one in of_source(Source(text, "k.py"), target)], target
+
+
+def test_a_filled_tile_of_one_dimension_is_in_sbuf_where_no_buffer_is_named():
+    text = """
+from neuronxcc import nki
+import neuronxcc.nki.language as nl
+
+@nki.jit
+def k(x):
+    made = nl.{}((128,), dtype=nl.float32)
+    return made
+"""
+    codes = [
+        {one.code for one in of_source(Source(text.format(name), "k.py"), "trn1")} for name in ("zeros", "ndarray")
+    ]
+    assert ["NBLB118" in found for found in codes] == [True, False]

@@ -100,6 +100,11 @@ def test_the_foot_promises_eight_of_ten_only_to_rows_whose_range_does(errors, sa
     assert said in text and ("*" in text) == (errors != [None])
 
 
+def test_the_foot_over_marked_rows_alone_calls_nothing_exact():
+    text = render([row(time_error="-60 to +90 %, the farthest of 9 rows: the model was never compared")], "table")
+    assert "its counts may not be exact." in text and "exact unless" not in text
+
+
 def test_counts_of_a_trace_that_names_no_model_are_not_called_exact():
     assert "(model not recorded): its exactness is not known" in (text := render([row(model=None)], "table"))
     assert "are exact" not in text

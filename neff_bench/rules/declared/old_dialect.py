@@ -51,6 +51,11 @@ def _filled_hbm(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.
             yield node, ""
 
 
+def _loops(given: Source, function: ast.FunctionDef, *over: str) -> Iterator[tuple[ast.For, ast.Call]]:
+    """Yield the loops over a call of one of these functions, each with the call."""
+    return ((loop, loop.iter) for loop in given.held(function, ast.For) if isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) in over)
+
+
 def _names(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
@@ -86,8 +91,8 @@ def _base(node: ast.AST) -> tuple[str, set[str]]:
 def _same_place(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
     """Yield what each turn of an affine_range writes into one place: an index of the loop is missing."""
     makes = [node for node in given.held(function, ast.Assign) if isinstance(node.value, ast.Call) and given.full(node.value.func).removeprefix("nki.language.") in _MADE]
-    for loop in given.held(function, ast.For):
-        if not (isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) == _AFFINE) or ast.unparse(loop.iter.args[-1]) == "1":
+    for loop, call in _loops(given, function, _AFFINE):
+        if not isinstance(loop.target, ast.Name) or ast.unparse(call.args[-1]) == "1":
             continue
         outside = {one.id for node in makes if not loop.lineno <= node.lineno <= (loop.end_lineno or 0) for one in node.targets if isinstance(one, ast.Name)}
         inside = {one.id for line in loop.body for one in given.held(line, ast.Name) if isinstance(one.ctx, ast.Store)}
@@ -214,19 +219,16 @@ def _indirect_transposes(given: Source, function: ast.FunctionDef) -> Iterator[t
 
 
 def _loops_over_grids(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
-    for loop in given.held(function, ast.For):
-        if isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) in _GRIDS:
-            yield loop.iter, ""
+    return ((call, "") for _, call in _loops(given, function, *_GRIDS))
 
 
 def _compared_indices(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
     """Yield Python's min and max of the index of an affine_range, or of what is computed from it."""
-    for loop in given.held(function, ast.For):
-        if isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) == _AFFINE:
-            turn = _following(given, loop, {loop.target.id}) - tile_names(given, function)
-            for node in given.held(loop, ast.Call):
-                if isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and any(_names(one) & turn for one in node.args):
-                    yield node, ""
+    for loop, _ in _loops(given, function, _AFFINE):
+        turn = _following(given, loop, _names(loop.target)) - tile_names(given, function)
+        for node in given.held(loop, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and any(_names(one) & turn for one in node.args):
+                yield node, ""
 
 
 def _repeated_rows(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
@@ -237,11 +239,10 @@ def _repeated_rows(given: Source, function: ast.FunctionDef) -> Iterator[tuple[a
 
 
 def _subtracted_products(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
-    for loop in given.held(function, ast.For):
-        if isinstance(loop.iter, ast.Call) and given.full(loop.iter.func) == _AFFINE:
-            for node in given.held(loop, ast.AugAssign):
-                if isinstance(node.op, ast.Sub) and isinstance(node.value, ast.Call) and given.full(node.value.func) in ("nki.isa.nc_matmul", "nki.language.matmul"):
-                    yield node, ""
+    for loop, _ in _loops(given, function, _AFFINE):
+        for node in given.held(loop, ast.AugAssign):
+            if isinstance(node.op, ast.Sub) and isinstance(node.value, ast.Call) and given.full(node.value.func) in ("nki.isa.nc_matmul", "nki.language.matmul"):
+                yield node, ""
 
 
 rule("B101", "a tile takes no index of one dimension", "an index of two dimensions, or a slice", "errors", "E", _in_each(_flat_indices), says="err_1d_arange_not_supported")

@@ -356,7 +356,8 @@ def explain_command(options: ExplainOptions) -> None:
 def calibrate_command(traces: tuple[Path, ...], neffs: tuple[Path, ...], output: Path, format_: str) -> None:
     """Fit the timing model to traces of your own.
 
-    TRACE is an NTFF, a whole-profile JSON or a Parquet profile; all are of one chip.     Only what the traces show and what differs from the model's own constants is written, each with its 95 % interval. Use the
+    TRACE is an NTFF, a whole-profile JSON or a Parquet profile; all are of one chip. Only what
+    the traces show and what differs from the model's own constants is written, each with its 95 % interval. Use the
     file with `--calibration` of the commands that simulate; rows name it, and captures of another model are taken again.
 
     \b
