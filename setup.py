@@ -1,4 +1,4 @@
-"""What is compiled, where there is a C compiler. Everything else is in pyproject.toml."""
+"""Says what is compiled, where there is a C compiler. Everything else is in pyproject.toml."""
 
 import os
 import runpy

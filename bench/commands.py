@@ -1,4 +1,4 @@
-"""What it costs to start a command: CPU seconds of `--help`, `--version` and an import beside `python -c pass`, in turn.
+"""Says what it costs to start a command: CPU seconds of `--help`, `--version` and an import beside `python -c pass`, in turn.
 
 Prints the median ratio of 11 runs of each. Exit code 1 when one costs more than its goal.
 """

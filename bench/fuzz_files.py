@@ -57,7 +57,7 @@ class Kind:
 
 @dataclass
 class Tally:
-    """What one process found."""
+    """Holds what one process found."""
 
     files: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""How fast the recorder is: instructions a second for programs of 10^3 to 10^6 instructions, on one core, shapes only.
+"""Says how fast the recorder is: instructions a second for programs of 10^3 to 10^6 instructions, on one core, shapes only.
 
     python bench/recorder.py [--largest 1000000]
 

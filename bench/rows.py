@@ -1,4 +1,4 @@
-"""What the rows of a large finished store cost: CPU seconds and memory of `--parse-only` and of a call with nothing to do.
+"""Says what the rows of a large finished store cost: CPU seconds and memory of `--parse-only` and of a call with nothing to do.
 
     python bench/rows.py --cases 10000
     python bench/rows.py --cases 10000 --bin /other/checkout/.venv/bin    # the same with another installation

@@ -1,4 +1,4 @@
-"""How live `neff-bench watch` is: from a save to the number and to the whole picture, painted in a headless Chromium, the median of twenty saves.
+"""Says how live `neff-bench watch` is: from a save to the number and to the whole picture, painted in a headless Chromium, the median of twenty saves.
 
 Goals on a quiet machine: scale_rows and a product of 1024^3 the number within 150 ms and the picture within 400, a product of 4096^3 within 1 s;
 a save that mends a kernel that hangs is answered within 1 s.

@@ -1,8 +1,4 @@
-"""Gives `neff-bench`: one name for every command of the project.
-
-The table below is all there is: a subcommand is a name, the module that holds it and one line of help. A module is
-imported when its command is called (or when its own help is asked for), never before.
-"""
+"""Gives `neff-bench`: one name for every command. A subcommand is a name, the module that holds it, imported when it is called, and one line of help."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Makes bundles of NEFFs that come without one: inputs are made from what the NEFF says of its tensors, there is no reference.
 
-Floating-point inputs are drawn from a normal distribution with a fixed seed. All others are zeros, since they may be indices; so are
-float8_e8m0fnu, which has no negative values.
+Floating-point inputs are normal with a fixed seed. All others are zeros, since they may be indices; so are float8_e8m0fnu, which has no negative values.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def publish_neff(
     """Publish a bundle of the NEFF; returns its directory. `name`: what the case is called. `remarks`: warnings of its rows.
 
     `inputs`: a directory with a raw little-endian file for each input, `inp-<tensor>-000.bin`, `<tensor>.bin` or `<tensor>`.
-    Raises `BundleError` and `CaseError` for a NEFF or an input that cannot be used, `ParseError` for one that cannot be read, and `StoreError`.
+    Raises `BundleError`, `CaseError`, `ParseError` and `StoreError`.
     """
     from neff_bench.parsers.neff import read_neff
 

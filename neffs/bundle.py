@@ -73,7 +73,7 @@ class RankFiles:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `case.json` says.
+    """Holds what `case.json` says.
 
     `status`: `built`, or `failed` with a one-line `reason`. `toolchain`: `sim` or `neuron`.
     `versions`: of what took part (neff-bench, python, compiler, kernel source). `interface`: the compile interface that
@@ -166,10 +166,7 @@ def record_files(directory: Path) -> None:
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Return the bundle in directory `path`. Raises `BundleError` when there is no manifest, it was damaged, or we did not write it.
-
-    The files that the manifest names are looked at by `missing_file` (sizes) and `verify_bundle` (contents).
-    """
+    """Return the bundle in directory `path`. Raises `BundleError`. Its files are looked at by `missing_file` (sizes) and `verify_bundle` (contents)."""
     bundle = _read(path)
     for file in files_of(bundle.manifest):
         if file.startswith("/") or ".." in file.split("/"):

@@ -33,7 +33,7 @@ def check_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """What is to be built.
+    """Holds what is to be built.
 
     `dims`: dimension names and sizes in the kernel's order. `dtype`: canonical element type of the kernel's data.
     `target`: the name of a chip. `lnc`: physical cores in the logical core. `flags`: extra compiler flags.

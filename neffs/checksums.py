@@ -1,7 +1,6 @@
 """Computes checksums: of the files of a directory, and of the JSON documents that record them.
 
-A sealed document is a JSON object, indented by two, whose last field is the sha256 of every byte before that field. One
-changed bit anywhere in it is noticed when it is read.
+A sealed document is a JSON object, indented by two, whose last field is the sha256 of every byte before that field.
 """
 
 from __future__ import annotations

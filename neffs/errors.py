@@ -1,10 +1,4 @@
-"""Names what can go wrong with a store.
-
-NeffsError
-├── CaseError      a case that cannot exist: unknown dtype, target and LNC that do not fit, an unsafe name
-├── BundleError    one directory that is not a good bundle: unreadable, incomplete or changed
-└── StoreError     the store itself: missing, not ours, not writable, full
-"""
+"""Names what can go wrong with a store."""
 
 from __future__ import annotations
 
@@ -18,11 +12,11 @@ class NeffsError(NeffBenchError):
 
 
 class CaseError(NeffsError):
-    """A case that cannot exist."""
+    """A case that cannot exist: an unknown dtype, target and LNC that do not fit, an unsafe name."""
 
 
 class BundleError(NeffsError):
-    """`path` is not a good bundle; `what` says why."""
+    """`path` is not a good bundle: unreadable, incomplete or changed; `what` says why."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(f"{path}: {what}")

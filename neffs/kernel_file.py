@@ -1,8 +1,4 @@
-"""Imports python files that hold kernels, imported as they are at this moment.
-
-Python takes cached bytecode where the size and the second of the last change agree. A program that writes variants of a kernel
-changes a file faster than that.
-"""
+"""Imports python files that hold kernels as they are at this moment: cached bytecode counts for all changes within one second."""
 
 from __future__ import annotations
 

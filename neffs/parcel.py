@@ -1,7 +1,4 @@
-"""Packs a bundle as bytes, for hosts that share no file system: an uncompressed tar of plain files.
-
-What arrives is compared with the checksums that it carries before anything is done with it.
-"""
+"""Packs a bundle as bytes, for hosts that share no file system: an uncompressed tar of plain files with their checksums."""
 
 from __future__ import annotations
 
@@ -29,10 +26,7 @@ def pack_bundle(path: Path) -> bytes:
 
 
 def unpack_bundle(data: bytes, path: Path) -> Bundle:
-    """Write a packed bundle into the empty directory `path`. Raises `BundleError` when a file differs from its checksum.
-
-    The runs carry checksums of their own, which `runs.adopt` compares.
-    """
+    """Write a packed bundle into the empty directory `path`. Raises `BundleError` when a file differs from its checksum; `runs.adopt` compares the runs."""
     unpack(data, path)
     bundle = read_bundle(path)
     files = files_of(bundle.manifest)

@@ -88,12 +88,10 @@ class Store:
             unlock(lock_path, descriptor)
 
     def publish(self, name: str, fill: Callable[[Path], None], waiting: Callable[[], None] = lambda: None) -> Path:
-        """Let `fill` write into an empty directory, then make it the bundle `name`, replacing an older one when nobody
-        profiles it any more; `waiting` is called until then, and may raise to give up.
+        """Let `fill` write into an empty directory, then make it the bundle `name`; returns its path. Raises `StoreError`, `BundleError`.
 
-        The checksums of what `fill` wrote are recorded. The profiles of an older bundle stay when the NEFF is the same.
-        When `fill` raises, the store is as before. Returns the bundle's path. Raises `StoreError` when the store cannot
-        be written, and `BundleError` when `fill` wrote no manifest.
+        An older one is replaced when nobody profiles it any more (`waiting` is called until then, and may raise to give up), and keeps its profiles when the NEFF
+        is the same. When `fill` raises, the store is as before.
         """
         final = self.path / check_name(name)
         with self.scratch(name) as staging:
@@ -187,10 +185,7 @@ def _replace(staging: Path, final: Path) -> None:
 
 
 def _keep_profiles(old: Path, new: Path) -> None:
-    """Copy the profiles of a bundle into the one that replaces it, unless both have a NEFF and these differ.
-
-    A run says which NEFF it is of, so runs of another one do no harm where the older manifest is lost.
-    """
+    """Copy the profiles of a bundle into the one that replaces it, unless both have a NEFF and these differ."""
     if not (old / PROFILES).is_dir():
         return
     after = read_bundle(new).manifest.neff_sha256

@@ -1,10 +1,7 @@
 """Says which directories of a store were compared with their checksums, so that each file is hashed once and not at each call.
 
-A directory (a bundle, or a run in it) is known by a stamp: a hash over size, times and inode of its files and over the
-sha256 that was expected of each. Whatever changes a file by the ordinary means of the system changes the stamp, and the
-files are hashed again. A file that was written less than a second before it was hashed is not remembered: it could change
-once more within the resolution of the file system's clock.
-
+A bundle, or a run in it, is known by a stamp: a hash over size, times and inode of its files and over the sha256 that was expected of each. A file that
+was written less than a second before it was hashed is not remembered: it could change once more within the resolution of the clock.
 The stamps lie in STORE/.store/verified.json; without them everything is hashed.
 """
 
@@ -26,7 +23,7 @@ _SETTLED_NS = 1_000_000_000
 
 
 class Verified:
-    """What is known of the store at `path`. Its methods may be called by several threads."""
+    """Holds what is known of the store at `path`. Its methods may be called by several threads."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,7 +1,6 @@
 """Walks the tar inside a NEFF as a stream: nothing is written to disk and no more than one piece is held.
 
-POSIX.1-1988 ustar as neuronx-cc writes it, plus the two ways in which tar programs spell long names (GNU `L`, pax `path`),
-since people repack NEFFs. The stream may be gzip with zero padding behind its end, as the compiler leaves it.
+It takes POSIX.1-1988 ustar as neuronx-cc writes it, long names as GNU `L` and pax `path`, and gzip with zero padding behind its end.
 """
 
 from __future__ import annotations
@@ -67,10 +66,7 @@ class Stream:
 
 
 def unpack(name: str, packed: Iterator[bytes], base: int, inflated: bool) -> Iterator[memoryview]:
-    """Yield the archive's bytes, `inflated` when they are gzip (both kinds occur under one NEFF version).
-
-    `packed`: pieces of the file from offset `base` on. Raises ParseError on damage, truncation and gzip bombs.
-    """
+    """Yield the archive's bytes, `inflated` when they are gzip. `packed`: pieces of the file from offset `base` on. Raises ParseError."""
     if not inflated:
         yield from (memoryview(piece) for piece in packed)
         return
@@ -100,8 +96,7 @@ def unpack(name: str, packed: Iterator[bytes], base: int, inflated: bool) -> Ite
 def walk(name: str, stream: Stream) -> Iterator[Member]:
     """Yield the regular members in archive order; read or leave each one's content before asking for the next.
 
-    Raises ParseError for links, devices, names that leave the archive, damage and truncation.
-    Offsets in its errors are those of the unpacked archive.
+    Raises ParseError, with offsets of the unpacked archive, for links, devices, names that leave the archive, damage and truncation.
     """
     long_name: str | None = None
     for _ in range(MEMBERS_MAX):
@@ -125,7 +120,7 @@ def walk(name: str, stream: Stream) -> Iterator[Member]:
         _check_path(name, at, path, kind)
         start = stream.position
         if kind in _REGULAR:
-            yield Member(_relative(path), size_bytes, start)
+            yield Member("/".join(part for part in path.split("/") if part not in ("", ".")), size_bytes, start)
         padded_bytes = -(-size_bytes // BLOCK_BYTES) * BLOCK_BYTES
         left_bytes = start + padded_bytes - stream.position
         if stream.skip(left_bytes) < left_bytes:
@@ -173,10 +168,6 @@ def _pax_path(text: bytes) -> str | None:
         if key == b"path":
             return _text(value)
     return None
-
-
-def _relative(path: str) -> str:
-    return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 def _check_path(name: str, at: int, path: str, kind: bytes) -> None:

@@ -2,8 +2,8 @@
 
     [{"info": [{"func": {"name", "file", "line", "children": [{"iter": {"var", "val", "line", "children": [{"inst": {"name", "line"}}]}}]}}]}]
 
-Worked out on three public NEFFs of trn2. The line of a function is where it begins; the line that calls an inner function is not in there. So a caller is
-named by the innermost loop around the call, or else by the line where its function begins.
+The line of a function is where it begins; the line of a call is not in there, so a caller is named by the innermost loop around the call, or else by the
+line where its function begins.
 """
 
 from __future__ import annotations

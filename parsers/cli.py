@@ -42,7 +42,7 @@ Exit status: 0 done, 1 a file cannot be read or a trace is of another program, 2
 
 @dataclass(frozen=True, kw_only=True)
 class InspectOptions(OutputOptions):
-    """What is looked at."""
+    """Holds what is looked at."""
 
     paths: tuple[Path, ...] = argument(required=True, metavar="PATH...", nargs=-1, type=PATH)
 

@@ -1,12 +1,9 @@
 """Finds one time axis for a trace whose engines do not share a clock.
 
-Version 6, and version 5 on trn2, count picoseconds of one clock. On inf2 and trn1 (versions 4, 5) each engine has a clock of its own:
-they differ by constants, found here by matching the ends of an engine's EVENT_SEMAPHORE instructions with the semaphore updates
-tagged with that engine; DMA engines count 0.85 GHz ticks from another epoch, found likewise. The time zero is the end of the Tensor
-NOTIFY that opens the pass.
-
-The residual constants below were fitted on 4 inf2.xlarge traces against the profiler's JSON (github.com/AnchovyPark/npu_profiling_code
-@ 2a956420) and hold for that kind (certainty `calibrated`); elsewhere they are left out (`unverified`).
+Version 6, and version 5 on trn2, count picoseconds of one clock. On inf2 and trn1 (versions 4, 5) the clocks of engines differ by constants, found by
+matching the ends of an engine's EVENT_SEMAPHORE instructions with the semaphore updates tagged with that engine; DMA engines count 0.85 GHz ticks from
+another epoch, found likewise. The time zero is the end of the Tensor NOTIFY that opens the pass. The residual constants below were fitted on inf2
+(certainty `calibrated`); elsewhere they are left out (`unverified`).
 """
 
 from __future__ import annotations
@@ -163,11 +160,8 @@ def _vote(
 
 
 def _offset(from_ticks: Any, to_ticks: Any, window_ps: int) -> int | None:
-    """Return what to add to the first clock to get the second: the difference on which most events agree, None when few do.
-
-    Handshakes repeat, so a wrong difference can gather many pairs; what counts is how many of the first clock's events have a partner, and
-    among equals how closely they agree.
-    """
+    """Return what to add to the first clock to get the second: the difference at which most of the first clock's events have a partner, and among
+    equals at which they agree most closely; None when few agree."""
     from_ticks, to_ticks = np.sort(from_ticks)[:VOTERS], np.sort(to_ticks)[:VOTERS]
     if len(from_ticks) < VOTES_MIN or len(to_ticks) < VOTES_MIN:
         return None

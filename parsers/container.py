@@ -253,10 +253,7 @@ def _uuid(root: Message) -> bytes:
 
 
 def same_program(trace_uuid: str, neff_uuid: str) -> bool | None:
-    """Return whether a trace is of a NEFF, both as hex; None where the trace's copy is cut so short that it cannot tell.
-
-    Version 4 and 5 keep the uuid as a C string, so of the NEFF's only the bytes before its first zero count.
-    """
+    """Return whether a trace is of a NEFF, both as hex; None where the trace's copy is cut too short. Version 4 and 5 cut it at its first zero byte."""
     kept, whole = bytes.fromhex(trace_uuid), bytes.fromhex(neff_uuid)
     if len(kept) == len(whole):
         return kept == whole

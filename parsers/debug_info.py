@@ -42,7 +42,7 @@ INSTRUCTION_NAME = re.compile(r"inst\.\d+")
 
 @dataclass(frozen=True)
 class Label:
-    """What the compiler calls an instruction. `source`: `/home/me/kernel.py:33`; None where it was compiled without debug information.
+    """Holds what the compiler calls an instruction. `source`: `/home/me/kernel.py:33`; None where it was compiled without debug information.
     `callers`: the lines that led there, outermost first."""
 
     name: str

@@ -16,7 +16,7 @@ from neff_bench.parsers.kinds import describe_json, kind_of
 from neff_bench.parsers.metadata import Metadata
 from neff_bench.parsers.neff import Neff, TensorInfo, read_neff, read_uuid
 from neff_bench.parsers.ntff import read_ntff
-from neff_bench.parsers.plausibility import doubts, first_execution
+from neff_bench.parsers.plausibility import PEAK_FACTOR, active_s, first_execution, impossible
 from neff_bench.parsers.profile_json import read_metadata, read_summary
 from neff_bench.parsers.summary import Summary
 from neff_bench.parsers.trace import Ntff
@@ -26,10 +26,7 @@ LEVELS_ABOVE = 2
 
 
 def files_under(path: Path, unreadable: list[OSError]) -> list[Path]:
-    """Return the files to show of a directory, recursively: NEFFs, NTFFs, JSON and Parquet profiles; links and hidden directories are left out.
-
-    Directories that cannot be looked through are added to `unreadable`.
-    """
+    """Return the files to show of a directory, recursively: NEFFs, NTFFs, JSON and Parquet profiles; links and hidden directories are left out."""
     if not os.path.isdir(path) or (path / "Summary.parquet").is_file():
         return [path]
     found: list[Path] = []
@@ -165,7 +162,7 @@ def describe_ntff(trace: Ntff) -> dict[str, Any]:
         "memory": [dataclasses.asdict(use) for use in trace.memory],
         "full_buffers": list(trace.full_buffers),
         "undecoded": dict(trace.undecoded),
-        "doubts": [*filter(None, [first_execution(trace.total_time_s, trace.summed_active_time_s)])],
+        "warnings": [*filter(None, [first_execution(trace.total_time_s, trace.summed_active_time_s)])],
     }
 
 
@@ -206,7 +203,8 @@ def describe_profile(path: Path, summary: Summary, metadata: Metadata) -> dict[s
         "is_simulation": summary.is_simulation,
         "summary": known,
         "metadata": dataclasses.asdict(metadata),
-        "doubts": list(doubts(summary)),
+        "suspect": list(impossible(summary, PEAK_FACTOR)),
+        "warnings": [*filter(None, [first_execution(summary.total_time_s, active_s(summary))])],
         "self_check": {
             "checked": len(checks),
             "disagreements": [dataclasses.asdict(one) for one in checks if not one.agrees],

@@ -1,9 +1,4 @@
-"""Names what can go wrong when a file is read.
-
-ParseError             the file is missing, is not what was asked for, or is damaged
-├── UnknownVersion     a sound container of a version that this reader does not know
-└── NoProfile          sound JSON that is no profile
-"""
+"""Names what can go wrong when a file is read."""
 
 from __future__ import annotations
 
@@ -45,11 +40,7 @@ class NoProfile(ParseError):
 
 
 def guarded(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Make a reader raise ParseError for whatever is wrong with the file that its first argument names.
-
-    Readers find the damage that they expect themselves and say it better. This is for what nobody foresaw: one damaged file of thousands
-    must cost one line, not the command.
-    """
+    """Make a reader raise ParseError for whatever is wrong with the file that its first argument names, also for damage that nobody foresaw."""
 
     @functools.wraps(read)
     def reader(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:

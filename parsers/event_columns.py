@@ -1,7 +1,4 @@
-"""Holds many rows of one kind as columns. A row is made where somebody looks at one; what is asked of all rows is asked of the columns.
-
-The functions below take such rows, or any list of them, and give the same.
-"""
+"""Holds many rows of one kind as columns. A row is made where somebody looks at one. The functions below take such rows, or any list of them."""
 
 from __future__ import annotations
 

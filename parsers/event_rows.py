@@ -1,7 +1,4 @@
-"""Declares the rows of a timeline: instructions, DMA packets and semaphores under the profiler's keys, whichever file they come from.
-
-Times are whole nanoseconds since the start of the execution, rounded down as AWS's report does it.
-"""
+"""Declares the rows of a timeline: instructions, DMA packets and semaphores under the profiler's keys, in whole ns rounded down as AWS's report does it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reads one timeline of an execution, whichever file it came from: tables of instructions, DMA packets and semaphores under the profiler's keys.
-
-Times are whole nanoseconds since the start of the execution, rounded down as AWS's report does it.
-"""
+"""Reads one timeline of an execution, whichever file it came from: tables of instructions, DMA packets and semaphores."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ from neff_bench.parsers.trace_tables import timeline_of_trace
 def read_timeline(path: str | os.PathLike[str], neff: Path | None = None, linked: bool = False) -> Timeline:
     """Return the timeline of a trace (with names from its `neff`), of a whole-profile JSON, or of a Parquet directory. Raises ParseError.
 
-    `linked`: also read what depends on what, and the use of memory, where the file tells of it. It takes more memory.
+    `linked`: also read what depends on what, and the use of memory, which takes more memory.
     """
     kind = kind_of(path)
     if kind == "ntff":

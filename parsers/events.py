@@ -1,8 +1,4 @@
-"""Reads event tables of a whole-profile JSON, decoded into the fields that are used and turned into the columns of a trace.
-
-Times in these tables are whole nanoseconds since the start of the execution (checked on 127 files: `metadata.last_hw_timestamp` equals
-`total_time`); the columns count picoseconds, as those of an NTFF do.
-"""
+"""Reads event tables of a whole-profile JSON, in whole nanoseconds, and turns the fields that are used into the columns of a trace, in picoseconds."""
 
 from __future__ import annotations
 
@@ -38,7 +34,7 @@ class Aggregated(enum.Enum):
 
 
 class Semaphore(enum.Enum):
-    """Whether a DMA signals one: `-1` says that it does not."""
+    """Says whether a DMA signals one: `-1` says that it does not."""
 
     NONE = "-1"
     SOME = "0"

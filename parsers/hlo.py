@@ -1,15 +1,15 @@
-"""Reads HLO modules as XLA writes them (`HloModuleProto`, "graph.hlo"): a reader, and the preparation for neuronx-cc.
+"""Reads HLO modules as XLA writes them (`HloModuleProto`, "graph.hlo"), and prepares them for neuronx-cc.
 
-Field numbers: openxla/xla, `xla/service/hlo.proto` and `xla/xla_data.proto`. Only the fields that are read or changed
-here are declared; protobuf carries all others through unchanged.
+Field numbers: openxla/xla, `xla/service/hlo.proto` and `xla/xla_data.proto`. Protobuf carries fields through unchanged that are not declared here.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import os
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,8 +176,8 @@ class HloComputation:
         shapes = {i.id: i.shape.dimensions for i in self.instructions}
         for i in self.instructions:
             if i.dot is not None:
-                contracted = _product(shapes[i.operands[0]][d] for d in i.dot.lhs_contracting)
-                yield i, _product(i.shape.dimensions) * contracted
+                contracted = math.prod(shapes[i.operands[0]][d] for d in i.dot.lhs_contracting)
+                yield i, math.prod(i.shape.dimensions) * contracted
 
 
 @dataclass(frozen=True)
@@ -233,10 +233,7 @@ def _called_first(computations: Mapping[int, HloComputation], entry: int) -> tup
 
 
 def read_hlo(data: bytes, path: str = "graph.hlo") -> HloModule:
-    """Return the module that `data` (a serialized `HloModuleProto`) describes.
-
-    Raises `ParseError` naming `path` when `data` is not one, or uses an element type that no NeuronCore has.
-    """
+    """Return the module that `data` (a serialized `HloModuleProto`) describes. Raises `ParseError` naming `path`."""
     proto = _decode(data, path)
     computations = {
         c.id: HloComputation(c.id, c.name, tuple(_instruction(i, path) for i in c.instructions), c.root_id)
@@ -385,10 +382,3 @@ def _message(name: str) -> Any:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"neff_bench.hlo.{name}"))
-
-
-def _product(numbers: Iterable[int]) -> int:
-    result = 1
-    for number in numbers:
-        result *= number
-    return result

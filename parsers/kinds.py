@@ -23,7 +23,7 @@ JsonKind = Literal["summary", "profile", "session", "system"]
 def kind_of(path: str | os.PathLike[str]) -> Kind:
     """Return the kind of a path. Raises ParseError when it cannot be read or holds none of these.
 
-    An HLO module is told by its name alone. An NTFF has no magic number: what is nothing else is one when its version byte and length fit, or when its name says so.
+    An HLO module is told by its name; what is nothing else is an NTFF when its version byte and length fit, or when its name says so.
     """
     directory = Path(path)
     if directory.is_dir():
@@ -55,7 +55,7 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
 
 @dataclass(frozen=True)
 class JsonProfile:
-    """What can be told of a JSON profile without its events. `total_time_s`: of the execution, of whichever shape."""
+    """Holds what can be told of a JSON profile without its events. `total_time_s`: of the execution, of whichever shape."""
 
     kind: JsonKind
     total_time_s: float | None

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Metadata:
-    """What the profiler assumed of the device. Clocks in Hz, bandwidth in bytes/s."""
+    """Holds what the profiler assumed of the device. Clocks in Hz, bandwidth in bytes/s."""
 
     tensor_clock_hz: float | None
     core_clock_hz: float | None

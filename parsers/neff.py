@@ -1,9 +1,6 @@
-"""Reads a NEFF: what a compiled graph or kernel says about itself, without the AWS package.
+"""Reads a NEFF: what a compiled graph or kernel says about itself, without the AWS package. formats/neff.py has its layout.
 
-A 1024-byte little-endian header (`neff_header_t` of the AWS docs, neuron-runtime/explore/work-with-neff-files.rst), then a tar,
-usually gzip. Inputs and outputs come from `neff.json`, their byte sizes and the queues from `sgNN/def.json`, the target from
-`kelf-0.json`, the compiler from `info.json`; layouts of these members as neuronx-cc 2.23 writes them
-(github.com/aws-neuron/nkipy @ 1dc349f, spike/tests/artifacts).
+Inputs and outputs come from `neff.json`, their byte sizes and the queues from `sgNN/def.json`, the target from `kelf-0.json`, the compiler from `info.json`.
 """
 
 from __future__ import annotations

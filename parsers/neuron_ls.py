@@ -1,8 +1,7 @@
 """Reads `neuron-ls` as JSON: the Neuron devices of a host, their cores, and the processes that use them.
 
-To SDK 2.33 `--json-output` prints an array of devices (AWS Neuron docs, tools/neuron-sys-tools/neuron-ls.rst). From 2.34
-`--output-format json` prints an object with "top-level fields for instance and UltraServer details" (announcement of 2.33);
-the name of its list of devices is not public, so it is the one list of objects that have `neuron_device`.
+To SDK 2.33 it prints an array of devices. From 2.34 it prints an object; the name of its list of devices is not public, so it is the one list of objects
+that have `neuron_device`.
 """
 
 from __future__ import annotations

@@ -4,10 +4,8 @@
     1       0x10, the length in words       6, 7    sets at its end: how, number
     access pattern of 3 dimensions: u32 address, 3 x i16 steps, 3 x u16 counts; of 4: u32 address, 4 x i16, 4 x u16
 
-The rest differs by opcode, as below. Nothing of it is published. It was worked out on the slots and the texts of nine public profiles (five of trn2 from
-github.com/allenkchau/trainium-kernel-fusion @ d709ddf1, four of inf2 from github.com/AnchovyPark/npu_profiling_code @ 2a956420). A field that has one
-value in all of them cannot be found, and is left out. A slot with a byte that none of those has where none is expected has no text at all, and
-a code that none of them shows is a number.
+The rest differs by opcode, as below. Nothing of it is published: it was worked out on nine public profiles. A field that has one value in all of them is
+left out, a slot with a byte that none of those has has no text at all, and a code that none of them shows is a number.
 """
 
 from __future__ import annotations

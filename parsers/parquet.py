@@ -1,7 +1,4 @@
-"""Reads the explorer's Parquet directory: one `<Table>.parquet` for each table, big ones split into `<Table>_0.parquet`, `<Table>_1.parquet`, ...
-
-Schema 7.4.0 (AWS docs, tools/neuron-explorer/profile-schema-reference.rst). Needs pyarrow, the `parquet` extra.
-"""
+"""Reads the explorer's Parquet directory (schema 7.4.0): a `<Table>.parquet` for each table, big ones split. Needs pyarrow, the `parquet` extra."""
 
 from __future__ import annotations
 

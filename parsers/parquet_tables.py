@@ -1,7 +1,7 @@
 """Reads the timeline of neuron-explorer's Parquet directory.
 
-Schema 7.4.0 is published (AWS docs, tools/neuron-explorer/profile-schema-reference.rst); 12.0 is not. So columns are found by their names without the
-unit, and the unit is taken from the table `SchemaFields` that lies in every profile, or else from the name. A table without rows is not written.
+Schema 7.4.0 is published, 12.0 is not. So columns are found by their names without the unit, and the unit is taken from the table `SchemaFields` that lies
+in every profile, or else from the name. A table without rows is not written.
 """
 
 from __future__ import annotations
@@ -96,10 +96,7 @@ class _Tables:
         }
 
     def rows(self, table: str, *needed: str, keys: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Yield times in ns since the start of the execution. `keys`: what is read, None for everything.
-
-        Raises ParseError when a needed column is in no part of the table.
-        """
+        """Yield times in ns since the start of the execution. `keys`: what is read, None for everything. Raises ParseError for a missing column."""
         start: float | None = None
         for columns in self._parts(table, needed, keys):
             times = columns.get("timestamp") if "timestamp" in needed else None

@@ -3,6 +3,7 @@ mostly the wait of a first execution."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -29,13 +30,6 @@ REPLACED, ADDED = 4, 1000
 
 LEAST_ACTIVE = 0.05
 """The least active share of the total time: first executions lie far below it, later ones far above (docs/model.md)."""
-
-
-def doubts(summary: Summary) -> tuple[str, ...]:
-    """Return one sentence for each figure that cannot be, or that says little of the kernel; empty for a plausible summary."""
-    waits = first_execution(summary.total_time_s, active_s(summary))
-    found = impossible(summary, PEAK_FACTOR)
-    return (*found, waits) if waits else found
 
 
 def impossible(summary: Summary, most: float) -> tuple[str, ...]:
@@ -85,5 +79,6 @@ def first_execution(total_s: float | None, active_s: float | None) -> str | None
     `active_s`: how long the engines and the DMAs worked, summed."""
     if not total_s or active_s is None or active_s >= total_s * LEAST_ACTIVE:
         return None
-    times = f"engines and DMAs together work for {active_s * 1e6:.1f} of {total_s * 1e6:.1f} us"
+    # The sum counts overlaps twice, so it is only an upper bound of the active time.
+    times = f"engines and DMAs work for less than {math.ceil(active_s * 1e6)} of {total_s * 1e6:.0f} us"
     return f"{times}: this looks like a first (cold) execution; capture a later one, as profile-neffs does (--num-exec 2 --profile-nth-exec 2)"

@@ -1,8 +1,7 @@
 """Reads the JSON that AWS's profilers write: `view --output-format summary-json` and the whole-profile `json`.
 
-Shapes (neuron-profile 2.27-2.28 files; explorer schema 7.4.0): `{"n_<hash>": {key: value}}`, `{"summary": [{...}], "instruction": [...], ...}`
-(also spelled `Summary`), a bare summary object, a list of one. A directory is taken for the explorer's Parquet tables. Large files are passed
-over once by msgspec, which notes where each table lies; only the tables and fields that are used are decoded.
+Shapes: `{"n_<hash>": {key: value}}`, `{"summary": [{...}], "instruction": [...], ...}` (also spelled `Summary`), a bare summary object, a list of one.
+A directory is taken for the explorer's Parquet tables. Only the tables and fields that are used are decoded.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{32}")
 
 @dataclass(frozen=True)
 class Identity:
-    """Which files the profile was made of. `neff_uuid`: 32 hex digits; None where the file holds no such thing."""
+    """Holds which files the profile was made of. `neff_uuid`: 32 hex digits; None where the file holds no such thing."""
 
     neff_uuid: str | None
     neff_name: str | None

@@ -1,7 +1,6 @@
 """Computes with columns of trace records: pairing begins with ends, unions of intervals, exact sums.
 
-Sorting is what costs here. numpy sorts plain integers about ten times faster than it finds a sorting permutation, hence keys
-that carry the position in their low bits.
+Sorting is what costs here, and numpy sorts plain integers fastest, hence keys that carry the position in their low bits.
 """
 
 from __future__ import annotations

@@ -79,10 +79,8 @@ class Columns(NamedTuple):
 
 
 def check_records(container: Container) -> None:
-    """Look for damage. Raises ParseError for the first record that no trace holds: a tag without its top bit, a time 53 days from the execution.
-
-    Looks through the file once and keeps nothing, so that damage is found before memory is spent on what is sound.
-    """
+    """Look for damage, once and before memory is spent on what is sound. Raises ParseError for the first record that no trace holds: a tag
+    without its top bit, a time 53 days from the execution."""
     start = container.window[0] if container.window else 0
     for section in filter(is_decoded, container.sections):
         for at, part in _pieces(section):

@@ -1,7 +1,6 @@
 """Reads `neuron-profile show-session`: what one execution took, read from the NTFF alone. Its JSON (`-j`) or its table.
 
-Undocumented; fields as AWS's own test harness reads them (github.com/aws-neuron/nki-library, test/utils/metrics_collector.py). A physical core
-is one graph. `CycleCount` holds picoseconds, its name notwithstanding: it equals `total_time` of the profile JSON on inf2 and trn2.
+It is undocumented. A physical core is one graph. `CycleCount` holds picoseconds, its name notwithstanding: it equals `total_time` of the profile JSON.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from neff_bench.system.decoding import prepare
 
 @dataclass(frozen=True)
 class CoreSession:
-    """One physical core. None: the tool did not say."""
+    """One physical core; None is what the tool did not say."""
 
     core: int
     time_ps: int

@@ -1,7 +1,4 @@
-"""Says where bytes come from: a regular file of somebody else's, or bytes in memory.
-
-Files are read, never mapped: a mapped file that another process makes shorter kills the process that touches the lost pages.
-"""
+"""Says where bytes come from: a regular file, or bytes in memory. Files are read, never mapped: one that gets shorter would kill the process."""
 
 from __future__ import annotations
 
@@ -84,10 +81,9 @@ def open_source(path: str | os.PathLike[str]) -> Source:
 
 
 def read_whole(source: str | os.PathLike[str] | bytes, bytes_max: int) -> memoryview:
-    """Return the whole content, in memory of its own, from which `forget` can give parts back.
+    """Return the whole content, in memory of its own, from which `forget` can give parts back. Raises ParseError for more than `bytes_max` bytes.
 
-    Raises ParseError when the file has more than `bytes_max` bytes. In a file with holes the first zero byte ends the reading: no file of
-    text holds one.
+    In a file with holes the first zero byte ends the reading.
     """
     if isinstance(source, bytes):
         return memoryview(source)

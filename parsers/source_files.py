@@ -22,7 +22,7 @@ _LINE = re.compile(r"(.+):\d+")
 
 
 class _Program(msgspec.Struct):
-    """What the simulator keeps in its NEFFs."""
+    """Holds what the simulator keeps in its NEFFs."""
 
     sources: list[str] = []
 

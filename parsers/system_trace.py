@@ -1,8 +1,7 @@
 """Reads system traces: which NEFF ran when, and what lay between.
 
-Four forms are read, by what AWS documents and public programs read of them; no file of any was found in public (2026-11-23).
-neuron-explorer's `view -d DIR --output-format json` and its table SystemProfileEvents (AWS docs, tools/neuron-explorer/get-started.rst and
-profile-schema-reference.rst), the events of nrtpy's `SystemTraceSession`, and the Chrome trace of `torch.profiler`.
+Four forms are read: neuron-explorer's `view -d DIR --output-format json`, its table SystemProfileEvents, the events of nrtpy's `SystemTraceSession`, and the
+Chrome trace of `torch.profiler`.
 """
 
 from __future__ import annotations

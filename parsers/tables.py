@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from neff_bench.chips.engines import TITLES
+from neff_bench.chips.engines import ENGINES, TITLES
 from neff_bench.parsers.trace import MEANING
 from neff_bench.terminal.answer import Answer, Column, Grid
 
@@ -15,6 +15,7 @@ Found = dict[str, Any]
 WRAPS = ("inputs", "outputs", "")
 """Columns whose text may take several lines."""
 ENGINES_BY_CODE = dict(zip(("pe", "act", "pool", "dve", "sp"), TITLES, strict=True))
+ENGINES_BY_NAME = dict(zip(ENGINES, TITLES, strict=True))
 
 
 def answer(found: Sequence[Found], *, lists: bool) -> Answer:
@@ -139,7 +140,7 @@ def _neff(one: Found) -> list[Grid]:
         for role in ("inputs", "outputs")
         for tensor in one[role]
     ]
-    engines = [(name, engine["instruction_count"]) for name, engine in one["engines"].items()]
+    engines = [(ENGINES_BY_NAME[name], engine["instruction_count"]) for name, engine in one["engines"].items()]
     queues = [
         (queue["core"], queue["name"], queue["type"], queue["owner"], queue["num_queues"]) for queue in one["queues"]
     ]
@@ -236,20 +237,23 @@ def _trace(one: Found) -> list[Grid]:
             ("target", one["target"]),
             ("instance", one["instance_type"]),
             ("NEFF uuid", one["uuid"]),
-            ("its NEFF", f"{verdicts[program['same_program']]} {program['path']}" if program else None),
+            (
+                "its NEFF",
+                f"{verdicts[program['same_program']]} {_near(program['path'], one['path'])}" if program else None,
+            ),
             ("runtime", one["runtime_version"]),
             (
                 "records lost",
                 f"the device's buffers were full: {', '.join(one['full_buffers'])}" if one["full_buffers"] else None,
             ),
             ("not counted", ", ".join(f"{count} {name}" for name, count in one["undecoded"].items())),
-            *(("suspect", doubt) for doubt in one["doubts"]),
+            *(("warning", warning) for warning in one["warnings"]),
         ],
     )
     numbers = ["instructions", "instruction time (us)", "active time (us)"]
     engines = [
         (
-            name,
+            ENGINES_BY_NAME[name],
             engine["instruction_count"],
             _microseconds(engine["instruction_time_s"]),
             _microseconds(engine["active_time_s"]),
@@ -282,8 +286,13 @@ def _trace(one: Found) -> list[Grid]:
         _grid("Engines", ["engine", *numbers], engines, numbers),
         _pairs("DMA", moved),
         _grid("DMA by kind", ["kind", *kind_numbers], kinds, kind_numbers),
-        _grid("Device memory", ["core", "use", "bytes"], memory, ["core", "bytes"]),
+        _grid("Device memory", ["core of the device", "use", "bytes"], memory, ["core of the device", "bytes"]),
     )
+
+
+def _near(path: str, trace: str) -> str:
+    """Return a path as the trace's was written: relative where that one is."""
+    return path if os.path.isabs(trace) else os.path.relpath(path)
 
 
 def _use(name: str) -> str:
@@ -318,7 +327,7 @@ def _profile(one: Found) -> list[Grid]:
         one["path"],
         [
             ("made by", _note(one)),
-            *(("suspect", doubt) for doubt in one["doubts"]),
+            *((head, said) for head, key in (("suspect", "suspect"), ("warning", "warnings")) for said in one[key]),
             *(_figure(name, value) for name, value in one["summary"].items() if not isinstance(value, dict)),
         ],
     )

@@ -13,15 +13,7 @@ from neff_bench.chips import CHIPS
 from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.clocks import Clock, synchronise
 from neff_bench.parsers.container import EARLIER_EXECUTIONS, Container
-from neff_bench.parsers.formats.ntff import (
-    DMA_ENGINES,
-    DMA_KINDS,
-    IS_SEMAPHORE,
-    SIMULATED,
-    THROTTLE,
-    WRITERS,
-    dma_kind,
-)
+from neff_bench.parsers.formats.ntff import DMA_ENGINES, DMA_KINDS, IS_SEMAPHORE, SIMULATED, THROTTLE, WRITERS, dma_kind
 from neff_bench.parsers.formats.opcodes import OPCODES, UNNAMED, names_by_byte
 from neff_bench.parsers.records import exact_sum, merged
 from neff_bench.parsers.rows import (

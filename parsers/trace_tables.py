@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from neff_bench.chips.engines import TITLES
+import msgspec
+
+from neff_bench.chips.engines import ENGINES, TITLES
+from neff_bench.parsers.document import decode
 from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline
+from neff_bench.parsers.formats.neff import DEFINITION, ENGINE_FILES
 from neff_bench.parsers.formats.ntff import DMA_ENGINES, SIMULATED, dma_kind
-from neff_bench.parsers.semaphores import semaphore_names, shown
+from neff_bench.parsers.neff import read_members
 from neff_bench.parsers.trace import MEANING, Ntff
 from neff_bench.parsers.trace_summary import sizes_of, summary_of_trace
+from neff_bench.system.decoding import prepare
 
 
 def timeline_of_trace(path: str | os.PathLike[str], neff: Path | None) -> Timeline:
@@ -118,3 +123,45 @@ def _updates(trace: Ntff, cores: dict[int, str], names: Mapping[tuple[int, int],
         for core, number, value, time in zip(*(column[chosen].tolist() for column in columns))
     ]
     return sorted(found, key=lambda row: row.timestamp)
+
+
+ENGINES_IN_ORDER = ("gpsimd", "scalar", "tensor", "vector")
+"""The order of the engines' semaphores; the report gives the next one no name."""
+
+
+class _Queue(msgspec.Struct):
+    semaphore_set: list[int] = []
+
+
+class _Definition(msgspec.Struct):
+    dma_queue: dict[str, _Queue] = {}
+    runtime_semaphore_count: int | None = None
+
+
+prepare(_Definition)
+
+
+def semaphore_names(neff: Path, cores: Sequence[int]) -> Mapping[tuple[int, int], str]:
+    """Return the name of each semaphore by core and number, as AWS's report writes it: `S[5] (Tensor)`, `S[8] (qSyncDynamicHW)`. Raises ParseError."""
+    members = read_members(neff, {f"sg{number:02d}/{DEFINITION}" for number in range(len(cores))})
+    names: dict[tuple[int, int], str] = {}
+    for number, core in enumerate(cores):
+        data = members.get(f"sg{number:02d}/{DEFINITION}")
+        if data is None:
+            continue
+        found: _Definition = decode(str(neff), memoryview(data), _Definition)
+        if found.runtime_semaphore_count is not None:
+            for place, engine in enumerate(ENGINES_IN_ORDER, found.runtime_semaphore_count):
+                names[core, place] = f"S[{place}] ({TITLES[ENGINES.index(engine)]})"
+        for queue, definition in found.dma_queue.items():
+            names |= {(core, place): f"S[{place}] ({shown(queue)})" for place in definition.semaphore_set}
+    return names
+
+
+def shown(queue: str) -> str:
+    """Return `qSyncDynamicHW` for the compiler's `qSPDynamicHW`."""
+    for engine, file, key in ENGINE_FILES:
+        for name in (file, key.capitalize()):
+            if queue.startswith(f"q{name}"):
+                return f"q{TITLES[ENGINES.index(engine)]}{queue.removeprefix(f'q{name}')}"
+    return queue

@@ -9,7 +9,7 @@ FIELDS_MAX = 100_000
 
 
 class Budget:
-    """How many fields may still be read from one file."""
+    """Holds how many fields may still be read from one file."""
 
     def __init__(self, fields: int = FIELDS_MAX) -> None:
         self.fields = fields

@@ -196,10 +196,11 @@ def _build(work: list[Job], waiting: list[Job], keys: Keys, options: Options, st
 
     if not waiting:
         from neff_bench.neffs.store import Store
+        from neff_bench.terminal.answer import many
 
         with suppress(OSError):  # a store that may not be written stays as it is
             Store(options.out).sweep()
-        streams.line(f"nothing to build: all {len(work)} cases in {options.out} are up to date")
+        streams.line(f"nothing to build: {options.out} is up to date ({many(len(work), 'case')})")
         return 0
     from neff_bench.terminal.progress import progress
 

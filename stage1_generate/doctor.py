@@ -37,7 +37,7 @@ Exit code: 0 kernels can be built and profiled here, 1 they cannot, 2 wrong call
 
 @dataclass(frozen=True)
 class Ability:
-    """Whether an implementation of a kernel can be built. `why_not` is None when it can."""
+    """Says whether an implementation of a kernel can be built. `why_not` is None when it can."""
 
     kernel: str
     implementation: str
@@ -46,9 +46,7 @@ class Ability:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that the command found. `profile`: `device`, `simulated` or None. `core`: whether the simulator's compiled parts
-    can be used. `judged_by`: the release of the SDK whose rules hold for
-    kernels. `problems`: what keeps kernels from being built and profiled; `warnings`: what may spoil it."""
+    """Everything that the command found. `judged_by`: the release of the SDK whose rules hold for kernels here."""
 
     python: str
     toolchain: Literal["sim", "neuron"]
@@ -69,7 +67,7 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorOptions(OutputOptions):
-    """What the host is to be fit for."""
+    """Holds what the host is to be fit for."""
 
     toolchain: Literal["auto", "neuron", "sim"] = option(
         default="auto",

@@ -17,7 +17,7 @@ from neff_bench.system.files import read_plain
 
 @dataclass(frozen=True)
 class Place:
-    """Where an entry lies. `entry`: the same with an absolute path or a module's name. `root`: the file or the module
+    """Holds where an entry lies. `entry`: the same with an absolute path or a module's name. `root`: the file or the module
     that an import closure begins with. `folder`: what has to be on `sys.path`."""
 
     entry: str

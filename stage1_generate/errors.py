@@ -1,11 +1,4 @@
-"""Names what can go wrong in stage 1.
-
-GenerateError
-├── ShapesError      the shapes file: names file, line, key, what was found and what is allowed
-├── ToolchainError   what was asked for needs a toolchain or a checkout that is not here
-├── BuildError       one case cannot be built; its text becomes the reason of a failed bundle
-└── NotArithmetic    an expression of a shapes file cannot be computed (shapes/arithmetic.py)
-"""
+"""Names what can go wrong in stage 1."""
 
 from __future__ import annotations
 
@@ -31,4 +24,4 @@ class ToolchainError(GenerateError, WrongCall):
 
 
 class BuildError(GenerateError):
-    """One case cannot be built."""
+    """One case cannot be built; the text becomes the reason of a failed bundle."""

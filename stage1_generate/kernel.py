@@ -1,8 +1,4 @@
-"""Says what a kernel is to this project: a declaration in one file of `stage1_generate/kernels/`.
-
-A declaration says what can be computed from the dimensions alone, so importing it costs nothing; numpy comes in with the
-arrays that `reference` is called on.
-"""
+"""Says what a kernel is: a declaration in one file of `stage1_generate/kernels/` of what the dimensions alone decide; importing it costs nothing."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ import click
 
 from neff_bench.chips import LISTED
 from neff_bench.errors import WrongCall
-from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.neffs import DEFAULT_STORE, STORE_HELP
 from neff_bench.terminal.options import PATH, CaseOptions, ClusterOptions, argument, flag, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CaseOptions, ClusterOptions):
-    """What is asked of `generate-neffs`. Every worker gets all of it, on this host and on others."""
+    """Holds what is asked of `generate-neffs`. Every worker gets all of it, on this host and on others."""
 
     shapes: Path | None = option(type=PATH, help="YAML file with the cases.")
     preset: str | None = option(
@@ -27,7 +27,7 @@ class Options(CaseOptions, ClusterOptions):
         default=Path(DEFAULT_STORE),
         show_default=True,
         type=PATH,
-        help="The store: the directory that the bundles go to.",
+        help=STORE_HELP,
     )
     toolchain: Literal["auto", "neuron", "sim"] = option(
         default="auto",

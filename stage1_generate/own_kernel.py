@@ -24,10 +24,7 @@ DECLARATION = "KERNEL"
 
 
 def kernel_of(case: Case, folder: str | None) -> Kernel:
-    """Return the declaration of a case's kernel. `folder`: what the files that `case.own` names are relative to.
-
-    Raises `GenerateError` when a Python file of the user's does not declare a kernel.
-    """
+    """Return the declaration of a case's kernel. `folder`: what its files are relative to. Raises `GenerateError` when a file declares none."""
     if case.own is None:
         return kernels.load(case.kernel)
     here = Path(folder or ".")

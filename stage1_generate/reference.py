@@ -1,7 +1,6 @@
 """Calls a reference of the user's own, or a function that makes the values of an input.
 
-Its file may also hold the kernel. Where NKI is not installed, stand-ins take the place of its modules while that file is
-imported: every name in them exists, and a decorator from them returns its function. The kernel itself is not called here.
+Its file may also hold the kernel. Where NKI is not installed, stand-ins take the place of its modules while that file is imported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Says which release of the SDK this host has, part by part, and what works with it, by the contract of the release.
-
-A pure judgement of what `host.py` found.
-"""
+"""Judges what `host.py` found: which release of the SDK this host has, part by part, and what works with it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from neff_bench.terminal.options import takes
 def profile(options: Options) -> int:
     """Profile the NEFFs of STORE and print where the time goes.
 
-    STORE is what generate-neffs wrote, or one bundle in it. Captures that are good are kept: a second call only
+    STORE is what generate-neffs --out named, or one bundle in it; without it, the default of --out. Captures that are good are kept: a second call only
     does what is missing. Exit code 0: all profiled and checked; 1: something failed; 2: wrong call.
 
     STORE may also be a folder with NEFFs, traces and profile JSONs from elsewhere; they are read as they are. A NEFF
@@ -26,7 +26,7 @@ def profile(options: Options) -> int:
     What a column means: neff-bench explain NAME, as in neff-bench explain "active us".
 
     \b
-    profile-neffs /tmp/mlp_benchmark_neffs
+    profile-neffs neffs
     profile-neffs neffs --cores 0-7 --num-exec 20
     profile-neffs neffs --tool nrtpy --warmup 20 --num-exec 120   # times alone
     profile-neffs neffs --ray auto          # on the cores of all hosts of a Ray cluster

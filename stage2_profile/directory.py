@@ -280,11 +280,8 @@ def commands_text(directory: Path, rows: Sequence[Row]) -> str:
 
 
 def find_entries(directory: Path) -> list[Entry]:
-    """Return the bundles of a store, the one bundle that `directory` is, or the profiles from elsewhere below it, in the order of
-    the table: numbers as numbers, what cannot be read last.
-
-    Raises `WrongCall` when there is nothing of it.
-    """
+    """Return the bundles of a store, the one bundle that `directory` is, or the profiles from elsewhere below it, in the order of the table: numbers
+    as numbers, what cannot be read last. Raises `WrongCall` when there is nothing of it."""
     if os.path.isfile(directory / MANIFEST):
         try:
             return [read_bundle(directory)]

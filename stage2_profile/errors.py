@@ -1,14 +1,4 @@
-"""Names what can go wrong in this room.
-
-    ProfileError            work failed: exit code 1
-    ├── ToolMissing         no profiler for this kind of NEFF on this host
-    ├── CaptureFailed       the device step left no trace
-    ├── ViewFailed          the trace could not be turned into numbers
-    ├── RunDamaged          a file of a run is absent or was changed
-    └── UnsafePath          a directory or a name that must not be trusted
-
-Each message is one line: what, where, what was expected, what to do.
-"""
+"""Names what can go wrong in stage 2; each message is one line: what, where, what was expected, what to do."""
 
 from __future__ import annotations
 
@@ -40,7 +30,7 @@ class ViewFailed(ProfileError):
 
 
 class RunDamaged(ProfileError):
-    """`directory`: of the run."""
+    """A file of the run in `directory` is absent or was changed."""
 
     def __init__(self, directory: Path, what: str) -> None:
         super().__init__(f"{directory.parent.name}/{directory.name}: {what}")

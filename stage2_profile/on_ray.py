@@ -1,8 +1,7 @@
 """Captures on the hosts of a Ray cluster: a bundle travels out with its runs, the new runs come back and are published here.
 
-Each capture asks Ray for one of its `neuron_cores`, a logical NeuronCore, and uses the one that is granted and no other.
-Simulated NEFFs ask for one too where the cluster has any, else for a CPU alone. Where the hosts share the store's file
-system, they work in it themselves and only the row comes back.
+Each capture uses the one of Ray's `neuron_cores` that it is granted. Simulated NEFFs ask for one too where the cluster has any, else for a CPU. Where the
+hosts share the store's file system, they work in it themselves and only the row comes back.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _CPUS: dict[Kind, float] = {"neuron": 0.1, "sim": 1}
 
 @dataclass(frozen=True)
 class Asked:
-    """What holds for all bundles. `simulator`: the version of this host's. `core`: whether a core is asked for. `store`: its
+    """Says what holds for all bundles. `simulator`: the version of this host's. `core`: whether a core is asked for. `store`: its
     path where the hosts share it, else None; `probe`: a directory in it that only those who share it see."""
 
     options: Options
@@ -55,7 +54,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What comes back. `runs`: the new ones, packed; None where the store is shared."""
+    """Holds what comes back. `runs`: the new ones, packed; None where the store is shared."""
 
     row: Row
     runs: bytes | None = None
@@ -146,10 +145,7 @@ def adopt(bundle: Bundle, data: bytes) -> None:
 
 @contextmanager
 def elsewhere(store: Path, options: Options) -> Iterator[Elsewhere]:
-    """Give `Pipeline` what it needs to profile on other hosts. At the end nothing that a lost host left in a shared store remains.
-
-    Raises `WrongCall` when there is no cluster.
-    """
+    """Give `Pipeline` what it needs to profile on other hosts; clear up what lost hosts left in a shared store. Raises `WrongCall` without a cluster."""
     with connected(str(options.ray)) as cluster:
         cores = cluster.total(NEURON_CORES)
         notice(f"the cluster has {cluster.total('CPU')} CPUs and {cores} {NEURON_CORES}")

@@ -16,15 +16,7 @@ import click
 from neff_bench.errors import WrongCall
 from neff_bench.neffs import DEFAULT_STORE
 from neff_bench.sdk.installed import OPTION, judged_by
-from neff_bench.terminal.options import (
-    PATH,
-    CaseOptions,
-    ClusterOptions,
-    OutputOptions,
-    argument,
-    flag,
-    option,
-)
+from neff_bench.terminal.options import PATH, CaseOptions, ClusterOptions, OutputOptions, argument, flag, option
 from neff_bench.terminal.output import is_page
 
 if TYPE_CHECKING:
@@ -41,7 +33,7 @@ _OF_THIS_PROCESS = ("environ", "stop", "warm")
 
 
 class Executions(NamedTuple):
-    """How many executions, every how many of them one is profiled, and how many before the first that counts."""
+    """Holds how many executions, every how many of them one is profiled, and how many before the first that counts."""
 
     number: int
     nth: int
@@ -50,7 +42,7 @@ class Executions(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CaseOptions, ClusterOptions, OutputOptions):
-    """What is asked of `profile-neffs`, and what of this process the work needs."""
+    """Holds what is asked of `profile-neffs`, and what of this process the work needs."""
 
     directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[STORE]", type=PATH)
     toolchain: Toolchain = option(

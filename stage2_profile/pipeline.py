@@ -21,9 +21,11 @@ from neff_bench.stage2_profile.capture.device_step import capture
 from neff_bench.stage2_profile.capture.disk import check_disk
 from neff_bench.stage2_profile.capture.safety import check_links
 from neff_bench.stage2_profile.capture.tools import Kind, Tool
-from neff_bench.stage2_profile.captures import still_wide, wants_more
 from neff_bench.stage2_profile.errors import CaptureFailed, ProfileError, RunDamaged
+from neff_bench.stage2_profile.metrics.by_rank import read_summaries
 from neff_bench.stage2_profile.metrics.check import Compare
+from neff_bench.stage2_profile.metrics.derived import total_times_s
+from neff_bench.stage2_profile.metrics.median import half_width_percent
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summarise import (
     failed_row,
@@ -40,6 +42,7 @@ from neff_bench.system.lock import holder
 
 if TYPE_CHECKING:
     from neff_bench.stage2_profile.foreign.search import ForeignCase
+
 
 Entry: TypeAlias = "Bundle | BundleError | ForeignCase"
 """What is found in a directory: a bundle, what should be one and is not, or a profile from elsewhere."""
@@ -64,7 +67,7 @@ class Elsewhere(Protocol):
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What is done to each bundle.
+    """Holds what is done to each bundle.
 
     `tools`: the profiler for each kind of NEFF, or the reason why there is none. `pools`: the cores for each. `verified`: which bundles were compared with their checksums before.
     `reused`: gets a word for each bundle whose capture is taken as it is: `cached`, or `viewed` where a view of it was made.
@@ -303,10 +306,7 @@ def groups_by_lnc(found: Iterable[Entry]) -> list[list[Entry]]:
 
 
 def profile_all(pipeline: Pipeline, found: Sequence[Entry], jobs: int, done: Callable[[Row], None]) -> list[Row]:
-    """Return the rows of all bundles, in the order of `found`; `done` is called as each is ready.
-
-    When the pipeline's stop is set, the running tools are ended and the rest become rows that say so.
-    """
+    """Return the rows of all bundles, in the order of `found`; `done` is called as each is ready. The pipeline's stop ends the running tools."""
     rows: dict[str, Row] = {}
     stop: threading.Event = pipeline.options.stop
     for group in groups_by_lnc(found):
@@ -324,3 +324,32 @@ def _interrupted(entry: Entry) -> Row:
     if isinstance(entry, Bundle):
         return failed_row(entry, "interrupted")
     return Row(case=entry.name, status="failed", reason="interrupted")
+
+
+def wants_more(bundle: Bundle, run: runs.Run, options: Options) -> bool:
+    """Return whether the series of a run is to be longer. A simulated time is the same in every capture."""
+    if options.most_captures <= 1 or run.kind == "sim" or run.status != "viewed":
+        return False
+    totals = _totals_s(bundle, run)
+    if len(totals) >= options.most_captures:
+        return False
+    if options.until_percent is None:
+        return True
+    wide = half_width_percent(totals)
+    return wide is None or wide > options.until_percent
+
+
+def still_wide(bundle: Bundle, run: runs.Run, options: Options) -> tuple[str, ...]:
+    """Return what must be said of a series that ended at its bound."""
+    if options.until_percent is None or run.kind == "sim" or run.series is None:
+        return ()
+    totals = _totals_s(bundle, run)
+    wide = half_width_percent(totals)
+    if wide is not None and wide <= options.until_percent:
+        return ()
+    known = "is not known" if wide is None else f"is {wide:.2g} %"
+    return (f"after {len(totals)} captures half the confidence interval {known}, --until {options.until_percent:g}%",)
+
+
+def _totals_s(bundle: Bundle, run: runs.Run) -> list[float]:
+    return total_times_s([read_summaries(*one) for one in runs.series(bundle.path, run)])

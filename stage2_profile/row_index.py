@@ -1,12 +1,8 @@
 """Gives rows of an earlier call, each good for as long as no file that it was made from has changed.
 
-A row is kept with a stamp: a hash over size, times and inode of the case's manifest, of the records of its runs, of its
-summaries, and (where the device may be used) of its NEFF, inputs and references. All of them were compared with their
-checksums when the row was made. Any other stamp, another version of this code or another tool makes the row anew. A row is
-not kept when one of its files was written less than a second before: it could change again within the resolution of the
-file system's clock.
-
-The rows lie in STORE/.store/; without them every row is made anew.
+A row is kept with a stamp: a hash over size, times and inode of the case's manifest, the records and summaries of its runs, and (where the device may be
+used) its NEFF, inputs and references. Another version of this code or another tool makes the row anew. A row is not kept when one of its files was written
+less than a second before: it could change again within the resolution of the clock. The rows lie in STORE/.store/.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def pytest_sessionfinish(session: Any) -> None:
 
 
 class Tests:
-    """Which tests run a line, as recorded."""
+    """Holds which tests run a line, as recorded."""
 
     def __init__(self) -> None:
         self.data = CoverageData(str(RECORD / "coverage"))

@@ -1,4 +1,4 @@
-"""What each pass of the compiler's imitation and each fitted number is worth, on development rows.
+"""Says what each pass of the compiler's imitation and each fitted number is worth, on development rows.
 
     python -m validation.ablation                                      # the table
     python -m validation.ablation CHECKOUTS [--only TEXT] [--most N]   # with the figures of these rows anew

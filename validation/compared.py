@@ -1,4 +1,4 @@
-"""Which costs of operations were ever compared with hardware: writes neff_bench/simulator/costs/comparisons.json.
+"""Says which costs of operations were ever compared with hardware: writes neff_bench/simulator/costs/comparisons.json.
 
     python -m validation.compared DATA CHECKOUTS
 

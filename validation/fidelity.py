@@ -1,4 +1,4 @@
-"""How far simulated profiles are from measured ones.
+"""Says how far simulated profiles are from measured ones.
 
     python validation/fidelity.py [--data DIR] [--nkilib PATH]
 

@@ -14,23 +14,14 @@ _DOUBLE = 2.0
 
 @dataclass(frozen=True)
 class Chip:
-    """One NeuronCore generation, seen from one physical core unless the name says otherwise.
+    """One NeuronCore generation, seen from one physical core unless the name says otherwise. docs/glossary.md says what each constant means.
 
     The unit of each field is in its name; bandwidths are in bytes per ns, reported ones in bytes per second.
-    sources, units: by field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
-    year: of the first instances. double_row: FP8 matmuls run at twice the rate, mx: those of scaled groups (MXFP8, MXFP4) at four times. float8: NKI has the dtypes. one_clock: all engines
-    count the same picoseconds in a trace. sbuf_reserved_bytes: what the compiler keeps of each partition. sbuf_fmax_bytes: what AWS's
-    nl.tile_size names as usable, which is 8 bytes less where the compiler also keeps its EvalAccelReservedLoc.
-    pe_column_cycles: of the PE's clock, for each column that moves through it in one pass; pe_overhead_cycles: for each product beside them.
-    vector_minimum_cycles: what small instructions take on Vector beside vector_overhead_ns; minimum_cycles: on other engines.
-    vector_pair_latency_ns: vector_latency_ns of an operation that reads two tensors from SBUF, on NeuronCore-v2, which takes them in turn.
-    dma_wait_ns: from the last packet of a DMA to what waits for it; dma_two_cores_ns: by how much longer where both cores of a logical core work.
-    dma_gathered_row_ns: what a DMA engine takes for a row whose address GpSimd reads from SBUF.
-    dma_semaphore_gap_ns: how long a DMA engine stands between the last data packet of a DMA and the packet that bumps the semaphore.
-    dma_transpose_*_rate: share of a copy's rate, with HBM at one end, and within SBUF.
-    execution_clock_ns: by how much the runtime's latency of one launch is shorter than a profile's total; execution_clock_spread_ns: how far off that may be.
-    cores_per_device: physical cores. link_bandwidth: of one device's links to all others, in one direction. collective_step_ns: what
-    each step of a collective takes beside its bytes.
+    sources, units: of each field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
+    year: of the first instances. double_row: FP8 matmuls run at twice the rate. mx: those of scaled groups (MXFP8, MXFP4) run at four times.
+    float8: NKI has the dtypes. one_clock: all engines count the same picoseconds in a trace.
+    sbuf_reserved_bytes: what the compiler keeps of each partition. sbuf_fmax_bytes: what AWS's nl.tile_size names as usable.
+    cores_per_device: physical cores.
     """
 
     name: str

@@ -1,7 +1,6 @@
 """Says what surrounds every kernel on the device: the runtime's preamble and postamble and the fetching of instructions.
 
-Times are in nanoseconds: from the start of the execution for the preamble, from the end of the core's last kernel instruction for
-the postamble.
+Times are in ns: from the start of the execution for the preamble, from the end of the core's last kernel instruction for the postamble.
 """
 
 from __future__ import annotations
@@ -38,13 +37,9 @@ class Fetch:
 class Overheads:
     """The overheads by core (the second entry is that of the second core of a logical core), then by engine index.
 
-    postamble_ns: last kernel instruction to the end of the execution. leaving: what an engine does after its own last kernel
-    instruction, from whose end its times count, while the others are at work; the last of them lasts until the postamble.
-    first_execution_ns: how much later GpSimd can begin with the kernel in the first execution after loading; 0 where it
-    takes as long as later ones. static: what there is in the
-    place of all this where the descriptors of every DMA were made at compile time, None where the runtime is not known to do anything else.
-
-    Equal to itself alone, so that what follows from it is made once and found fast.
+    postamble_ns: last kernel instruction to the end of the execution. leaving: what an engine does after its own last kernel instruction, while others
+    work; the last of it lasts until the postamble. first_execution_ns: how much later GpSimd can begin in the first execution after loading.
+    static: the overheads where the descriptors of every DMA were made at compile time, None where they are not known to differ.
     """
 
     preamble: tuple[tuple[tuple[Control, ...], ...], ...]

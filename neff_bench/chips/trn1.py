@@ -1,9 +1,6 @@
 """Describes Trainium1: NeuronCore-v2, which it shares with inf2. What is not said here is that of inf2.
 
-The overheads are those of the trace stream_256k_fd2k.ntff, whose kernel starts at the median of nine traces (10.2 to 12.1 us) and ends
-within 0.2 us of all of them: instances trn1.2xlarge, runtime 2.23.27 (seven), 2.23.110 (one) and 2.25.57 (one person's two). The kernel waits for a
-DMA by which the runtime switches the queues of inputs and outputs, and behind it each semaphore is cleared by an instruction of its own. All nine
-have descriptors that were made at compile time; whether the runtime does the same for others is not known.
+Its kernels wait for a DMA by which the runtime switches the queues of inputs and outputs, and behind it an instruction of its own clears each semaphore.
 """
 
 from neff_bench.chips import inf2

@@ -1,7 +1,4 @@
-"""Says what the runtime does on trn2 around a kernel whose DMA descriptors were all made at compile time (`--disable-dge`).
-
-An engine then begins without the TENSOR_LOADs of the preamble that prepare it for descriptors made on the device (docs/model.md, Evidence).
-"""
+"""Says what the runtime does on trn2 around a kernel whose DMA descriptors were all made at compile time (`--disable-dge`)."""
 
 from neff_bench.chips.overheads import Overheads, controls, fetches
 

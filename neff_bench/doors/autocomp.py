@@ -43,10 +43,7 @@ class NeffBench(EvalBackend):  # type: ignore[misc]  # autocomp has no types
         self.jobs = jobs or os.cpu_count() or 1
 
     def evaluate_code(self, prob: Any, code_strs: list[str], simulator: str | None) -> list[dict[str, Any]]:
-        """Return for each candidate `correct`, `latency` in milliseconds (None where it is not correct), `stdout`, `stderr`.
-
-        Raises `FileNotFoundError` for a problem without a harness.
-        """
+        """Return for each candidate `correct`, `latency` in milliseconds (None where it is not correct), `stdout`, `stderr`. Raises `FileNotFoundError`."""
         harness = _harness(prob).read_text(encoding="utf-8")
         with ThreadPoolExecutor(self.jobs) as pool:
             return list(pool.map(lambda code: self._evaluated(harness.replace(_PLACE, code)), code_strs))

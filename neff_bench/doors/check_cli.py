@@ -29,7 +29,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be told. `codes`: of the rules; `releases`: of the SDK; `strict`: a warning is an error too; `compiler`: the release
+    """Holds what is to be told. `codes`: of the rules; `releases`: of the SDK; `strict`: a warning is an error too; `compiler`: the release
     whose own compiler is asked."""
 
     codes: frozenset[str]
@@ -41,7 +41,7 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:
-    """Which kernels, asked for which rules, and how that is told."""
+    """Holds which kernels are judged, by which rules, and how that is told."""
 
     kernels: tuple[Path, ...] = argument(default=(), nargs=-1, type=click.Path(exists=True, path_type=Path))
     shapes: Path | None = option(type=FILE, help="Judge the cases of this shapes file that name a kernel of KERNELS.")
@@ -187,8 +187,14 @@ def _judged(files: Sequence[Path], chips: Sequence[str], shapes: Path | None, wa
         except SpecError:
             source = None
         told = [one for one in kept(answer.findings, source, wanted.codes) if _asked(one, wanted)]
-        answer.findings = told
+        answer.findings = [_strict(one) for one in told] if wanted.strict else told
     return answers
+
+
+def _strict(finding: Finding) -> Finding:
+    import msgspec
+
+    return msgspec.structs.replace(finding, level="error") if finding.level == "warning" else finding
 
 
 def _asked(finding: Finding, wanted: Wanted) -> bool:
@@ -201,7 +207,7 @@ def _verdict(answer: Judged, release: str, wanted: Wanted) -> str:
 
     if release == wanted.compiler and answer.compiled is not None:
         return f"{REFUSES} (neuronx-cc)" if answer.compiled else "compiled"
-    return verdict(answer.findings, answer.untold, release, wanted.strict)
+    return verdict(answer.findings, answer.untold, release)
 
 
 def _fix(files: Sequence[Path], wanted: Wanted) -> None:

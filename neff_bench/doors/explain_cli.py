@@ -18,7 +18,7 @@ _PARAMETERS = [
     click.Argument(["neffs"], nargs=-1, metavar="[STORE|CASE|NEFF|WORD]..."),
     *(parameter for parameter in explain_command.params if parameter.name not in ("neff", "version")),
 ]
-HELP = f"""{explain_command.help}
+HELP = f"""{(explain_command.help or "").replace("neuron-sim explain", "neff-bench explain")}
     A WORD is a metric, the head of a column, a mark, a key of a row in JSON, a constant of the chip or a word of the glossary; what it means is printed.
 """
 

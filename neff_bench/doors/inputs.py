@@ -22,10 +22,7 @@ class InputShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_input(name: str, given: Input) -> tuple[tuple[int, ...], str, np.ndarray | None]:
-    """Return shape in elements, canonical dtype, and the array where one was given: of numpy, torch or jax.
-
-    Raises `WrongCall` for what is neither an array nor a shape with a dtype, and for a dtype that is not known.
-    """
+    """Return shape in elements, canonical dtype, and the array of numpy, torch or jax where one was given. Raises `WrongCall`."""
     from neff_bench.simulator.errors import SimulatorError
     from neff_bench.simulator.nki.launch import as_numpy, kind_of
     from neff_bench.simulator.numpy_dtypes import dtype_name

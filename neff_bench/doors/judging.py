@@ -41,7 +41,7 @@ _ENDING_S = 2.0
 
 
 class Judged(msgspec.Struct):
-    """What is known of a file on a chip. `recorded`: how many of its launches were recorded. `untold`: why nothing, or not
+    """Holds what is known of a file on a chip. `recorded`: how many of its launches were recorded. `untold`: why nothing, or not
     all, was; "" where all was. `compiled`: why AWS's compiler refused a case, "" where it took them all, None where it was not asked. `instructions`: of its
     largest launch, with all loops unrolled."""
 
@@ -134,7 +134,7 @@ def _no_launch(task: Task) -> str:
 
 
 class Found:
-    """What the launches of a file have given so far. `old`: the file is of the old dialect."""
+    """Holds what the launches of a file have given so far. `old`: the file is of the old dialect."""
 
     def __init__(self, task: Task, old: bool) -> None:
         self.task, self.old = task, old
@@ -159,7 +159,7 @@ class Found:
 
         if isinstance(recorded, Exception):
             found = of_refusal(recorded, self._place(recorded.source or ""), self.task.target)
-            if found is None or (self.old and not RULES[found.code].holds_for_old):
+            if found is None:
                 self.untold = self.untold or f"the simulator refuses it: {recorded}"
             else:
                 self.findings.add(found)

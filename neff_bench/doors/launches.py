@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Launches:
-    """What a script has launched so far. `names`: of the bundles, in the order of the first launch."""
+    """Holds what a script has launched so far. `names`: of the bundles, in the order of the first launch."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -37,10 +37,9 @@ class Launches:
         self._programs: dict[str, str] = {}
 
     def add(self, launch: Launch) -> None:
-        """Make a bundle of a launch, unless one of this script's bundles holds the same program.
+        """Make a bundle of a launch, unless one of this script's bundles holds the same program. Raises `NeffsError`.
 
-        Times do not depend on values, so the inputs of a program's first launch stand for those of the others. Two
-        different programs of one kernel and the same shapes get names that end in a hash. Raises `NeffsError`.
+        The inputs of a program's first launch stand for those of the others. Different programs of one kernel and shape get names that end in a hash.
         """
         from neff_bench.simulator.program import encode
 

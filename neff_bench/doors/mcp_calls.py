@@ -84,10 +84,7 @@ def plain_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def call(limits: Limits, commands: Iterable[Sequence[str]], good: Sequence[int], data: bytes = b"") -> str:
-    """Run commands one after the other; the standard output of the last one. `good`: the exit codes of one that answers.
-
-    Raises `CallFailed` with the message of the first one that gives no answer, or when all took too long.
-    """
+    """Run commands one after the other; the standard output of the last one. `good`: the exit codes of one that answers. Raises `CallFailed`."""
     deadline = time.monotonic() + limits.timeout_s
     text = ""
     for words in commands:

@@ -14,7 +14,8 @@ import click
 from neff_bench.chips import CHIPS
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.errors import DONE, FAILED, NeffBenchError
-from neff_bench.neffs import DEFAULT_STORE
+from neff_bench.installation import IMPORT_ROOT
+from neff_bench.neffs import DEFAULT_STORE, STORE_HELP
 from neff_bench.sdk.installed import OPTION, judged_by
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
@@ -23,7 +24,7 @@ from neff_bench.terminal.options import argument, flag, option, takes
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What is asked of `neff-bench run`."""
+    """Holds what is asked of `neff-bench run`."""
 
     target: str | None = option(type=click.Choice(list(CHIPS)), help="Chip.  [default: trn2]")
     lnc: int | None = option(
@@ -33,7 +34,7 @@ class RunOptions:
         default=Path(DEFAULT_STORE),
         type=click.Path(path_type=Path, file_okay=False),
         show_default=True,
-        help="The store: the directory that the bundles go to.",
+        help=STORE_HELP,
     )
     sdk: str | None = option(metavar="RELEASE", help=OPTION)
     module: bool = flag("-m", help="Run a module, as python -m does.")
@@ -81,8 +82,6 @@ def _embedded(
     scratch: Path, store: Path, target: str | None, lnc: int | None, words: tuple[str, ...]
 ) -> tuple[list[str], int]:
     """Return the names of the bundles and the script's exit code, with the embedded NKI."""
-    from neff_bench.doors.stand_ins import environment
-
     names = scratch / "names"
     names.touch()
     given = environment(scratch, store, names, target, lnc)
@@ -125,3 +124,47 @@ def _table(store: Path, names: list[str], release: str) -> int:
     except NeffBenchError as error:
         streams.error(str(error))
         return FAILED
+
+
+TOOLS = ("neuron-profile", "neuron-explorer")
+"""Commands of the AWS SDK that `neuron-sim` answers for."""
+_STARTUP = """\
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+from neff_bench.doors.startup import begin
+
+begin({store!r}, {names!r}, {lnc})
+here = os.path.dirname(__file__)
+others = importlib.machinery.PathFinder.find_spec("sitecustomize", [path for path in sys.path if path != here])
+if others is not None:
+    others.loader.exec_module(importlib.util.module_from_spec(others))
+"""
+"""`sitecustomize.py`, which Python imports when it starts. It also runs the one that it hides."""
+
+
+def environment(scratch: Path, store: Path, names: Path, target: str | None, lnc: int | None) -> dict[str, str]:
+    """Return the environment of a script and of all processes that it starts; `scratch` gets the files that it names.
+
+    `store`, `names` and `lnc`: see `startup.begin`. `target`: the chip, None for what the environment says.
+    """
+    startup, commands = scratch / "startup", scratch / "bin"
+    startup.mkdir()
+    commands.mkdir()
+    (startup / "sitecustomize.py").write_text(
+        _STARTUP.format(store=str(store.resolve()), names=str(names.resolve()), lnc=lnc), encoding="utf-8"
+    )
+    for tool in TOOLS:
+        path = commands / tool
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m neff_bench.simulator "$@"\n', encoding="utf-8")
+        path.chmod(0o755)
+    added = {
+        "PYTHONPATH": [str(startup), str(IMPORT_ROOT), os.environ.get("PYTHONPATH")],
+        "PATH": [str(commands), str(Path(sys.executable).parent), os.environ.get("PATH")],
+    }
+    made = {**os.environ, **{name: os.pathsep.join(filter(None, parts)) for name, parts in added.items()}}
+    if target is not None:
+        made["NEURON_PLATFORM_TARGET_OVERRIDE"] = target
+    return made

@@ -1,7 +1,4 @@
-"""Says what each Python that `neff-bench run` starts does first: kernels of `nki` run on the embedded toolchain from its first import.
-
-The script may start further Pythons (a harness for each kernel, pytest-xdist): they do the same.
-"""
+"""Says what each Python that `neff-bench run` starts does first: kernels of `nki` run on the embedded toolchain from its first import."""
 
 from __future__ import annotations
 

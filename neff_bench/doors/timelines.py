@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 def read_timelines(files: Sequence[Path], linked: bool) -> list[Timeline]:
-    """Return one for each file that is no NEFF. `linked`: with what depends on what, where the file tells of it.
-
-    Raises `WrongCall` for more than one NEFF or nothing else, `ParseError` and `ProfileError` for files that cannot be read.
-    """
+    """Return one for each file that is no NEFF. `linked`: with what depends on what. Raises `WrongCall`, `ParseError` and `ProfileError`."""
     from neff_bench.neffs.bundle import MANIFEST
     from neff_bench.parsers.kinds import kind_of
 

@@ -25,7 +25,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True, kw_only=True)
 class TuneOptions(OutputOptions):
-    """Which variants, and how much each may take."""
+    """Holds which variants are estimated, and how much each may take."""
 
     what: str = argument(default="-", metavar="[KERNEL.py:FUNCTION|VARIANTS.jsonl]")
     inputs: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[INPUT=SHAPE:DTYPE|ARGUMENT=VALUE]...")

@@ -25,7 +25,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions:
-    """What is watched, and how that is told."""
+    """Holds what is watched, and how that is told."""
 
     what: str = argument(required=True, metavar="KERNEL.py:FUNCTION|SHAPES.yaml|SCRIPT.py")
     inputs: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[INPUT=SHAPE:DTYPE|ARGUMENT=VALUE]...")

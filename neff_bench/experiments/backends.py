@@ -50,7 +50,7 @@ class Backend:
 
 @dataclass(frozen=True)
 class Host:
-    """What a backend is opened with. `threads`: of torch on the CPU; numpy and jax take theirs from the environment. `lnc`: the
+    """Holds what a backend is opened with. `threads`: of torch on the CPU; numpy and jax take theirs from the environment. `lnc`: the
     launch grid of NKI kernels. `nkilib`: a checkout of nki-library, None for that of NKILIB_PATH."""
 
     threads: int = 1

@@ -33,11 +33,9 @@ class Choice:
 
 
 def best_buckets(times_us: Mapping[int, float], weights: Mapping[int, float], count: int) -> tuple[int, ...]:
-    """Return the set of `count` sizes with the least expected latency; of all sizes when there are fewer.
+    """Return the set of `count` sizes with the least expected latency; of all sizes when there are fewer. Raises `WrongCall`.
 
-    `times_us`: measured latency by size. `weights`: of each length. Exact dynamic programming over the sizes: the best
-    cover of all lengths up to size c with j buckets, the last one c. O(count x sizes^2). Raises `WrongCall` when a length
-    is longer than all sizes.
+    `times_us`: measured latency by size. `weights`: of each length. Exact: dynamic programming over the sizes in O(count x sizes^2).
     """
     sizes = sorted(times_us)
     total = _cumulative(sizes, weights)
@@ -68,11 +66,9 @@ def best_buckets(times_us: Mapping[int, float], weights: Mapping[int, float], co
 def least_padding(
     times_us: Mapping[int, float], noise_us: Mapping[int, float], weights: Mapping[int, float], count: int
 ) -> tuple[int, ...]:
-    """Return a set with little padding among those that noise may have kept from being the best one.
+    """Return the set with the least padding among those that the noise may have kept from being the best: within `NOISE_FACTOR` deviations of it.
 
-    `noise_us`: standard deviation of each time. Padding is real and noise is not: sets are searched with a growing price on
-    padding, and the last one counts whose expected latency is within `NOISE_FACTOR` standard deviations of the best one's.
-    Without noise this is the best set.
+    `noise_us`: standard deviation of each time. Sets are searched with a growing price on padding.
     """
     best = chosen = best_buckets(times_us, weights, count)
     shares = _shares(best, weights)
@@ -110,10 +106,7 @@ def noise_of(times_us: Mapping[int, float], told_us: Mapping[int, float | None])
 
 
 def evaluate(name: str, buckets: Sequence[int], times_us: Mapping[int, float], weights: Mapping[int, float]) -> Choice:
-    """Return the expected latency of given buckets; sizes between measured ones are interpolated linearly.
-
-    Raises `WrongCall` when a length is longer than all buckets.
-    """
+    """Return the expected latency of given buckets; sizes between measured ones are interpolated linearly."""
     ordered = sorted(set(buckets))
     if max(weights) > ordered[-1]:
         raise WrongCall(f"{name}: length {max(weights)} is longer than the largest bucket {ordered[-1]}")
@@ -140,10 +133,7 @@ def powers_of_two(longest: int, shortest: int = 1) -> tuple[int, ...]:
 
 
 def read_lengths(text: str) -> dict[int, float]:
-    """Read lengths: `uniform:LOW:HIGH`, or a file with a length, or a length and its weight, on each line (`#` starts a comment).
-
-    Raises `WrongCall` for a bad range, `BadResults` naming file and line for a bad file or weights that sum to 0.
-    """
+    """Read lengths: `uniform:LOW:HIGH`, or a file with a length, or a length and its weight, on each line (`#` starts a comment)."""
     if text.startswith("uniform:"):
         parts = text.split(":")[1:]
         if len(parts) != 2 or not all(part.isdigit() for part in parts):

@@ -33,7 +33,7 @@ HEADS = {
 
 @dataclass(frozen=True, kw_only=True)
 class BucketsOptions(OutputOptions):
-    """Which results, and what is chosen among them."""
+    """Holds which results are read, and what is chosen among them."""
 
     results: Path = argument(required=True, type=PATH)
     lengths: str | None = option(

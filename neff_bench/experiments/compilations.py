@@ -1,7 +1,6 @@
-"""Says how often a compiler ran while something was timed: a kernel that is compiled again in each call has no latency of its own.
+"""Says how often a compiler ran while something was timed.
 
-Two things are counted, and the larger is told: the compiler's processes, which Python reports to its audit hooks, and the new
-NEFFs in the compile cache. A compiler that is called inside this process and caches nothing is not seen.
+Two things are counted, and the larger is told: the compiler's processes, which Python reports to its audit hooks, and the new NEFFs in the compile cache.
 """
 
 from __future__ import annotations

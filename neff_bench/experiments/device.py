@@ -31,7 +31,7 @@ HBM_SOURCE = re.compile(r"\bsrc=(\w+)@hbm:(\w+)\+\d+\[[-\d,]*\]\[([\d,]+)\]")
 
 @dataclass(frozen=True)
 class Build:
-    """What to build a matmul for. `dtype` may also be a float8 type here. `tile`: the sizes (M, K, N) to cut it into, None
+    """Holds what to build a matmul for. `dtype` may also be a float8 type here. `tile`: the sizes (M, K, N) to cut it into, None
     for a kernel that chooses and keeps operands in SBUF."""
 
     M: int
@@ -113,10 +113,7 @@ class Instructions:
 
 
 def build_and_profile(builds: Sequence[Build], store: Path, toolchain: str) -> dict[str, dict[str, Any]]:
-    """Return the rows of stage 2 by bundle name. A build that fails is a row with its reason.
-
-    Raises `WrongCall` when a stage refuses the call. Progress of both stages goes to stderr.
-    """
+    """Return the rows of stage 2 by bundle name. A build that fails is a row with its reason."""
     store.mkdir(parents=True, exist_ok=True)
     shapes, table = store / ".shapes.json", store / ".rows.json"
     cases = [

@@ -1,11 +1,4 @@
-"""Names what can go wrong in an experiment; the text of each is one line.
-
-ExperimentError
-├── DoesNotFit         a shape that needs more memory than there is
-├── DeviceLost         the device stopped answering
-└── BadResults         a file of results that cannot be used
-Unavailable            a backend that this machine does not have: a wrong call
-"""
+"""Names what can go wrong in an experiment; the text of each is one line."""
 
 from __future__ import annotations
 

@@ -96,12 +96,10 @@ COLUMNS = tuple(field.name for field in fields(ProfilingResult))
 
 
 class NPUMatmulProfiler:
-    """Times workloads on one backend.
+    """Times workloads on one backend. `use_neuron`: a Neuron device, or the next best backend with a notice when there is none; False: the CPU.
 
-    `use_neuron`: a Neuron device, or the next best backend with a notice when there is none; False: the CPU.
     `backend`: one of "neuron", "cuda", "torch", "jax", "numpy" instead; raises `Unavailable` when it is not there.
-    `threads`: of torch on the CPU; one by default, as `torch.utils.benchmark` has it. numpy and jax read OMP_NUM_THREADS and
-    XLA_FLAGS when they are imported. `lnc`, `nkilib`: of NKI kernels, which need a Neuron device.
+    `threads`: of torch on the CPU. `lnc`, `nkilib`: of NKI kernels, which need a Neuron device.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ QUICK = "quick"
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyOptions(OutputOptions):
-    """What is timed, and on what."""
+    """Holds what is timed, and on what."""
 
     shapes: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[SHAPE]...")
     presets: tuple[str, ...] = option(

@@ -26,7 +26,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class ReportRow:
-    """One projection, dtype, batch and implementation. None: not known.
+    """One projection, dtype, batch and implementation. None is what is not known.
 
     `device_us`: total time of the profile, fixed overhead included (`fixed_overhead_us` of it when simulated).
     `host_ms`, `host_std_ms`: median and standard deviation of `host_backend`. `speedup`: host / device where both are

@@ -61,7 +61,7 @@ MEMORY = {
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceOptions(OutputOptions):
-    """What both commands ask: on which device, and how the host is timed."""
+    """Holds what both commands ask: on which device, and how the host is timed."""
 
     implementation: tuple[str, ...] = option(
         default=(), multiple=True, type=click.Choice(["nki", "xla"]), help="Repeatable.  [default: nki]"
@@ -85,7 +85,7 @@ DTYPE = {"default": (), "multiple": True, "type": click.Choice(DTYPES), "help": 
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectionOptions(DeviceOptions):
-    """Which projections, and how they are cut."""
+    """Holds which projections are timed, and how they are cut."""
 
     cases: tuple[str, ...] = option(
         "--test-case", default=(), multiple=True, metavar="NAME", help="Only these (repeatable).  [default: all seven]"
@@ -102,7 +102,7 @@ class ProjectionOptions(DeviceOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TileOptions(DeviceOptions):
-    """Which tile."""
+    """Names the tile that is timed."""
 
     dtype: tuple[str, ...] = option(**DTYPE)
     tile_m: int = option(default=M_TILE, type=int, show_default=True, help=f"Rows: at most {M_TILE}.")

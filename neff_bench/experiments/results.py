@@ -35,7 +35,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Results:
-    """What a file of results holds: its points, the metric of their latencies, and where they come from."""
+    """Says what a file of results has: its points, the metric of their latencies, and where they come from."""
 
     points: tuple[Point, ...]
     metric: str
@@ -44,10 +44,7 @@ class Results:
 
 
 def read_results(path: Path, metric: str | None = None) -> Results:
-    """Return the matmuls in a file; rows of other kernels and failed rows are left out.
-
-    Raises `BadResults` naming file, line and column for a file that is empty, lacks a column or holds text in one.
-    """
+    """Return the matmuls in a file; rows of other kernels and failed rows are left out."""
     rows = _rows(path)
     if not rows:
         raise BadResults(f"{path}: no rows; expected the output of neff-bench latency or profile-neffs")

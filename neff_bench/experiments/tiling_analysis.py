@@ -44,11 +44,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Step:
-    """A rise of the time between two neighbours of a line beyond its trend and noise.
-
-    `boundary`: the multiple of the tile that lies between them, None when the step is not at one. Neighbours with several
-    multiples between them have no step: a rise over so many sizes may as well be a slope.
-    """
+    """A rise of the time between two neighbours of a line beyond its trend and noise. `boundary`: the multiple of the tile between them, or None."""
 
     line: Line
     low: int
@@ -170,11 +166,8 @@ def _beyond_trend(line: Line) -> list[float]:
 
 
 def _noise(line: Line, beyond: Sequence[float]) -> list[float] | None:
-    """Return the standard deviation of each rise that noise alone gives; None when neither samples nor the line tell it.
-
-    From the samples where all points have them: those of the two points, and no less than the line's median, since one
-    quiet sample proves little. Otherwise from the rises themselves.
-    """
+    """Return the standard deviation of each rise that noise alone gives: from the samples of the two points, no less than the line's median, else
+    from the rises themselves; None when neither tells it."""
     samples = [point.noise_us for point in line.points]
     known = [noise for noise in samples if noise is not None]
     if len(known) == len(samples):

@@ -48,7 +48,7 @@ MAX_PLOTS = 12
 
 @dataclass(frozen=True, kw_only=True)
 class TilingOptions(OutputOptions):
-    """Which results, and how they are shown."""
+    """Holds which results are read, and how they are shown."""
 
     results: Path = argument(required=True, type=PATH)
     metric: str | None = option(

@@ -1,8 +1,7 @@
 """Says when a series changed.
 
-Simulated values and counters are exact: two of them are equal or they differ, and each difference is a change. Measured
-times scatter: their changes are the change points that ruptures finds (kernel change point detection with a linear kernel;
-Celisse et al. 2018, Arlot et al. 2019), which needs the extra `history`.
+Each difference between simulated values and counters is a change. Measured times change at the change points that ruptures finds (kernel change
+point detection with a linear kernel: Celisse et al. 2018, Arlot et al. 2019), which needs the extra `history`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import click
 
 from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.terminal import streams
+from neff_bench.terminal.answer import many
 from neff_bench.terminal.command import command, group
 from neff_bench.terminal.formats import FORMATS
 
@@ -86,7 +87,7 @@ def add(store: Path, db: Path, sha: str | None, date: str | None, machine: str |
     with database.opened(db, write=True) as connection:
         values, replaced = database.add(connection, at.sha, at.date, at.subject, rows)
     more = f", {replaced} of them replaced" if replaced else ""
-    streams.status(f"{len(rows)} rows, {values} values at {at.sha[:12]}{more}")
+    streams.status(f"{many(len(rows), 'row')}, {many(values, 'value')} at {at.sha[:12]}{more}")
 
 
 @command("check")

@@ -5,8 +5,8 @@
     points    the value of one metric of one series at one commit
     rows      what else is known of a series at one commit, as JSON: how its case was built, checked and what it is
 
-A commit that is added again replaces its own points and rows. Whatever is read is of the types that are written, or a `HistoryError`;
-SQLite itself holds a table to its types only since 3.37, and not where an earlier version made it. Versions before schema 2 kept no rows: a point then stands for a good one.
+A commit that is added again replaces its own points and rows. What is read has the types that are written, or it is a `HistoryError`: old versions of
+SQLite hold no table to its types. Versions before schema 2 kept no rows: a point then stands for a good one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class SeriesKey:
-    """What must agree for two values to be in one series.
+    """Holds what must agree for two values to be in one series.
 
     `source`: simulated or measured. `made_by`: the model of a simulated value, the tool and version of a measured one.
     `machine`: where it was measured; empty for a simulated value, which is the same on every machine.
@@ -83,10 +83,7 @@ class Series:
 
 @contextmanager
 def opened(directory: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-    """Yield the database in `directory`; with `write` it is made when it is missing, and the block is one transaction.
-
-    Raises HistoryError when there is none, or it cannot be read or written.
-    """
+    """Yield the database in `directory`; with `write` it is made when it is missing, and the block is one transaction."""
     path = directory / FILE
     if not write and not path.is_file():
         raise HistoryError(f"{directory}: no history ({FILE} is missing); `neff-bench history add` makes one")
@@ -192,10 +189,7 @@ def series(connection: sqlite3.Connection) -> list[Series]:
 def points(
     connection: sqlite3.Connection, newest: int | None = None
 ) -> Iterator[tuple[int, str, list[int], list[float]]]:
-    """Yield (series, metric, commits, values) for each series and metric; commits as ids, the oldest first.
-
-    `newest`: of the last so many commits only.
-    """
+    """Yield (series, metric, commits, values) for each series and metric; commits as ids, the oldest first."""
     limit = -1 if newest is None else newest
     found = connection.execute(
         "WITH chosen AS (SELECT id, date FROM commits ORDER BY date DESC, id DESC LIMIT ?) "
@@ -226,7 +220,7 @@ def records(connection: sqlite3.Connection, commits: Sequence[Commit]) -> dict[t
         for commit, value in zip(ids, values, strict=True):
             if commit in asked:
                 found.setdefault((id_, commit), _record(keys[id_]))[metric] = value
-    if _has_rows(connection):
+    if connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'rows'").fetchone()[0]:
         rows = connection.execute("SELECT series, commit_id, record FROM rows")
         for id_, commit, record in _typed(rows, int, int, str):
             if commit in asked:
@@ -244,10 +238,6 @@ def _typed(rows: sqlite3.Cursor, *types: type) -> Iterator[tuple[Any, ...]]:
             column, found = rows.description[wrong][0], row[wrong]
             raise sqlite3.DataError(f"{column}: found {found!r:.80}, expected {types[wrong].__name__}, in {row!r:.200}")
         yield row
-
-
-def _has_rows(connection: sqlite3.Connection) -> bool:
-    return bool(connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'rows'").fetchone()[0])
 
 
 def _record(key: SeriesKey) -> dict[str, Any]:

@@ -56,10 +56,7 @@ def content(directory: Path, link: str | None) -> dict[str, Any]:
 
 
 def packed(places: Sequence[int], values: Sequence[float]) -> list[Any]:
-    """Return [place, value, place, value ...] at each change of an exact series, or base64 of float32 where that is shorter.
-
-    Either way the places are given as `[first, last]` where no commit between them is missing, else one by one.
-    """
+    """Return [place, value, place, value ...] at each change of an exact series, or base64 of float32 where that is shorter."""
     whole = places[-1] - places[0] + 1 == len(places)
     where: list[int] = [places[0], places[-1]] if whole else list(places)
     steps = [0, *(at for at in range(1, len(values)) if values[at] != values[at - 1])]

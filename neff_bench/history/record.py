@@ -87,10 +87,7 @@ SAID = (
 def kept(
     records: Sequence[Mapping[str, Any]], machine: str | None
 ) -> list[tuple[SeriesKey, str, dict[str, float], dict[str, Any]]]:
-    """Return (series, label, value by metric, what else is known) of each row. One that failed has no metrics, and a series of its own.
-
-    `machine`: a name for where measured rows come from; the kind of this host when None.
-    """
+    """Return (series, label, value by metric, what else is known) of each row. One that failed has no metrics, and a series of its own."""
     found: list[tuple[SeriesKey, str, dict[str, float], dict[str, Any]]] = []
     for row in records:
         said = {name: row[name] for name in SAID if row.get(name) is not None}

@@ -52,8 +52,7 @@ def direction(metric: str, change: Change) -> str:
 def judged(connection: sqlite3.Connection, last: int) -> list[Judged] | None:
     """Return what the `last` commits made of the rows that were there before them; None where there is no commit before them.
 
-    Of each case the newest row of the window is held against the newest one before it. A case is gone when the commit before the
-    window has it and the window does not.
+    The newest row of a case in the window is held against the newest before it. A case is gone when the commit before the window has it alone.
     """
     commits = database.commits(connection)
     before, window = commits[:-last], commits[-last:]

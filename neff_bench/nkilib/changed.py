@@ -17,7 +17,7 @@ BENCHMARKS = "benchmarks/"
 
 @dataclass(frozen=True)
 class Touched:
-    """What a change means. `options`: of generate-neffs, "" for all cases, "none" for no case. `not_covered`: names of what
+    """Holds what a change means. `options`: of generate-neffs, "" for all cases, "none" for no case. `not_covered`: names of what
     changed and has no case."""
 
     options: str

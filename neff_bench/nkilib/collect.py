@@ -1,20 +1,21 @@
 """Holds a pytest plugin: nki-library's tests run up to the launch of a kernel, and what they would launch it with is written down.
 
-RECORD_TO names a folder, RECORD_KERNELS the entries of the kernels that are wanted, separated by spaces, RECORD_TARGET the chip,
-RECORD_TEST_S the CPU seconds that a test may take. For each launch of one of the kernels there is `<n>.npz` with the tensors of each rank,
-and the outputs that the test expects, and a line in `launches.jsonl`; for one that cannot be written down the line has a reason.
+RECORD_TO names a folder, RECORD_KERNELS the entries of the wanted kernels, RECORD_TARGET the chip, RECORD_TEST_S the CPU seconds of a test at most.
+Each launch gives `<n>.npz`, with the tensors of each rank and the outputs that the test expects, and a line in `launches.jsonl`, or there a reason.
 Packages of the tests that are not installed are there by name; what calls them fails, and that test gives nothing.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import math
 import os
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -29,7 +30,6 @@ import pytest
 
 from neff_bench.neffs.dtypes import values_of
 from neff_bench.nkilib.discover import LAUNCHES, REFERENCE
-from neff_bench.nkilib.wrapper import cut
 from neff_bench.simulator.nki.jit import body
 from neff_bench.simulator.numpy_dtypes import dtype_name
 
@@ -100,7 +100,7 @@ class _Record:
             said["outputs"] = len(expected)
             said["file"] = f"{self.count}.npz"
             plain: Any = {
-                f"{name}.{rank}": _plain(array)
+                f"{name}.{rank}": array if array.dtype.isbuiltin == 1 else values_of(array)
                 for name, of in (tensors | expected).items()
                 for rank, array in enumerate(of)
             }
@@ -249,6 +249,45 @@ def _made_with(value: Any) -> list[Any] | None:
     return given if same else None
 
 
-def _plain(array: np.ndarray) -> np.ndarray:
-    """Return what npz can hold: float32 has every value of the types that numpy has not."""
-    return array if array.dtype.isbuiltin == 1 else values_of(array)
+_TESTS = ("test", "pytest")
+
+
+def cut(function: Callable[..., Any]) -> str:
+    """Return the statements of its module that bind a function's name and, in turn, the names that they use, in their order. Raises
+    ValueError where these import tests."""
+    source = inspect.getsource(sys.modules[function.__module__])
+    statements = ast.parse(source).body
+    kept: set[int] = set()
+    wanted, seen = {function.__name__}, set[str]()
+    while wanted:
+        seen |= wanted
+        used = set()
+        for at, statement in enumerate(statements):
+            if at not in kept and _bound(statement) & wanted:
+                kept.add(at)
+                used |= {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        wanted = used - seen
+    whole = [_only(statements[at], seen) for at in sorted(kept)]
+    for statement in whole:
+        if isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] in _TESTS:
+            raise ValueError(f"its wrapper {function.__name__} imports {statement.module}")
+    return "\n\n".join(map(ast.unparse, whole)) + "\n"
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    imports = [node for node in ast.walk(statement) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return names | {_name(alias) for node in imports for alias in node.names}
+
+
+def _only(statement: ast.stmt, names: set[str]) -> ast.stmt:
+    """Return an import without the names that are not used."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        statement.names = [alias for alias in statement.names if _name(alias) in names]
+    return statement
+
+
+def _name(alias: ast.alias) -> str:
+    return (alias.asname or alias.name).partition(".")[0]

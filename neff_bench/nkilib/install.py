@@ -1,8 +1,5 @@
-"""Writes, replaces and removes the `benchmarks/` directory of a checkout.
-
-Every file that is written stands in a list (`.neff-bench.json`) with its sha256, and only files on that list, unchanged
-since, are ever replaced or removed.
-"""
+"""Writes, replaces and removes the `benchmarks/` directory of a checkout. A list, `.neff-bench.json`, has each file with its sha256: only
+these, unchanged since, are ever replaced or removed."""
 
 from __future__ import annotations
 
@@ -32,10 +29,9 @@ def install(
     link: bool = False,
     allow_dirty: bool = False,
 ) -> Path:
-    """Write `benchmarks/` into a checkout of nki-library and return its path.
+    """Write `benchmarks/` into a checkout of nki-library, whole or not at all, and return its path. Raises InstallError.
 
-    It appears whole or not at all. An earlier one of ours, unchanged, is replaced. `source`: what requirements.txt names, see `layout.requirement`;
-    `vendor`: a copy of the package goes with it; `link`: a link to it. Raises InstallError.
+    `source`: what requirements.txt names, see `layout.requirement`; `vendor`: a copy of the package goes with it; `link`: a link to it.
     """
     require_checkout(checkout)
     target = checkout / DIRECTORY

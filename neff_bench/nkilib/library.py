@@ -1,8 +1,7 @@
 """Finds the kernels of a checkout of nki-library in its source without importing any of it.
 
-A kernel is a public function at the top of a module below `core/` or `experimental/` that is decorated with `nki.jit`, or has
-the name of its module. One that only other modules of the library import is a part of theirs, unless a test or a shapes file
-names it.
+A kernel is a public function of a module below `core/` or `experimental/` that is decorated with `nki.jit`, or has the name of its module. One that
+only other modules of the library import counts where a test or a shapes file names it.
 """
 
 from __future__ import annotations

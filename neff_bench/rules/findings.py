@@ -12,7 +12,7 @@ import msgspec
 
 from neff_bench.rules import RULES, Rule
 from neff_bench.rules.call import Call, Kernel
-from neff_bench.rules.rule import Found, Level, OfCalls, OfKernel, OfSource, Refusal
+from neff_bench.rules.rule import Found, Level, OfCalls, OfKernel, OfReleases, OfSource, Refusal
 from neff_bench.rules.source import Source
 
 OLD_IMPORT = "NBLN156"
@@ -66,14 +66,30 @@ def of_source(source: Source, target: str) -> list[Finding]:
             continue
         for node, said in judged_source(rule, source):
             found.add(_finding(rule, f"{source.path}:{getattr(node, 'lineno', 0)}", said))
-    return sorted(found)
+    return sorted(found | (_of_releases(source, found, target) if not source.old else set()))
+
+
+def _of_releases(source: Source, known: set[Finding], target: str) -> set[Finding]:
+    """Return what does not fit the declarations of single releases, where no other rule of names and arguments speaks of the line."""
+    told: dict[str, set[str]] = defaultdict(set)
+    for one in known:
+        if one.code[3] in "NC":
+            told[one.place].update(one.releases)
+    found = set()
+    for rule in _rules(target):
+        for judge in rule.judges:
+            for node, said, releases in judge.find(source) if isinstance(judge, OfReleases) else ():
+                place = f"{source.path}:{getattr(node, 'lineno', 0)}"
+                if left := tuple(one for one in releases if one not in told[place]):
+                    found.add(msgspec.structs.replace(_finding(rule, place, said), releases=left))
+    return found
 
 
 def _of_old(source: Source) -> list[Finding]:
     """Return one finding for all imports of the old dialect, at the first of them."""
     rule = RULES[OLD_IMPORT]
     lines = sorted(getattr(node, "lineno", 0) for node, _ in judged_source(rule, source))
-    return [_finding(rule, f"{source.path}:{lines[0]}", f"{len(lines)} imports" if lines[1:] else "")] if lines else []
+    return [_finding(rule, f"{source.path}:{lines[0]}", "")] if lines else []
 
 
 def judged_source(rule: Rule, source: Source) -> Iterator[tuple[ast.AST, str]]:
@@ -83,21 +99,19 @@ def judged_source(rule: Rule, source: Source) -> Iterator[tuple[ast.AST, str]]:
             yield from judge.find(source)
 
 
-def of_refusal(what: str, place: str, target: str) -> Finding | None:
-    """Return the rule that a refusal of the simulator stands for, if any."""
+def of_refusal(what: str, place: str, target: str, kind: str = "") -> Finding | None:
+    """Return the rule that a refusal of the simulator stands for, if any. `kind`: the name of its exception."""
     for rule in _rules(target):
         for judge in rule.judges:
-            if isinstance(judge, Refusal) and judge.pattern.search(what):
+            if isinstance(judge, Refusal) and (judge.pattern.search(what) or judge.pattern.search(f"{kind}: {what}")):
                 found = _finding(rule, place, what)
                 return msgspec.structs.replace(found, level="error", text=what)
     return None
 
 
-def refused_by(findings: Iterable[Finding], release: str, lowest: Level = "error") -> Finding | None:
+def refused_by(findings: Iterable[Finding], release: str) -> Finding | None:
     """Return the first finding for which a release refuses a kernel."""
-    order = ("note", "warning", "error")
-    hard = [one for one in findings if release in one.releases and order.index(one.level) >= order.index(lowest)]
-    return min(hard, default=None)
+    return min((one for one in findings if release in one.releases and one.level == "error"), default=None)
 
 
 def kept(findings: Iterable[Finding], source: Source | None, codes: Collection[str]) -> list[Finding]:

@@ -11,7 +11,7 @@ from neff_bench.rules.explain import address
 from neff_bench.rules.findings import Finding, refused_by
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-REFUSES = "refuses it"
+REFUSES, CANNOT_TELL = "refuses it", "cannot tell"
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 
@@ -20,12 +20,12 @@ def line(finding: Finding) -> str:
     return f"{finding.place}: {finding.level} {finding.code} {finding.text}"
 
 
-def verdict(findings: Iterable[Finding], untold: str, release: str, strict: bool = False) -> str:
+def verdict(findings: Iterable[Finding], untold: str, release: str) -> str:
     """Return what a release makes of a file. It never says that AWS accepts one: only the rules that are known were asked."""
-    refused = refused_by(findings, release, "warning" if strict else "error")
+    refused = refused_by(findings, release)
     if refused is not None:
         return f"{REFUSES} ({refused.code})"
-    return "cannot tell" if untold else "no known rule broken"
+    return CANNOT_TELL if untold else "no known rule broken"
 
 
 MANY_INSTRUCTIONS = 100_000
@@ -44,11 +44,16 @@ def forecast(path: str, instructions: int) -> str:
 def matrix(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the files and chips by release. A row has `path`, `target`, `verdicts` by release, and `untold`."""
     head = ("file", "chip", *(rows[0]["verdicts"] if rows else ()), "")
-    lines = [(row["path"], row["target"], *row["verdicts"].values(), row["untold"]) for row in rows]
+    lines = [(row["path"], row["target"], *row["verdicts"].values(), _why(row)) for row in rows]
     widths = [max(len(cells[at]) for cells in (head, *lines)) for at in range(len(head) - 1)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(cells, [*widths, 0])).rstrip() for cells in (head, *lines)
     ]
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    """Return why a release cannot tell; empty where each one can."""
+    return str(row["untold"]) if CANNOT_TELL in row["verdicts"].values() else ""
 
 
 def fingerprint(finding: Finding, text: str) -> str:

@@ -41,6 +41,13 @@ class OfSource:
 
 
 @dataclass(frozen=True)
+class OfReleases:
+    """Judges a source as OfSource does, for rules of which each place has releases of its own. A rule that says more about the same line stands for it."""
+
+    find: Callable[[Source], Iterator[tuple[ast.AST, str, Sequence[str]]]]
+
+
+@dataclass(frozen=True)
 class OfKernel:
     """Judges a recorded kernel as a whole."""
 
@@ -58,7 +65,7 @@ Place: TypeAlias = "tuple[int, int]"
 """A line, from 1, and a column in bytes, from 0."""
 Fix: TypeAlias = "Callable[[ast.AST, Source], Iterator[tuple[Place, Place, str]]]"
 """Gives what to put between two places of a source, for a node that breaks a rule. It keeps what the kernel computes."""
-Judge: TypeAlias = "OfCalls | OfSource | OfKernel | Refusal"
+Judge: TypeAlias = "OfCalls | OfSource | OfReleases | OfKernel | Refusal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +116,6 @@ class Rule:
     def of_old(self) -> bool:
         """Whether it is of the old dialect alone."""
         return self.code[len(PREFIX)] == "B"
-
-    @property
-    def holds_for_old(self) -> bool:
-        """Whether it holds for the old dialect, too: what the chip refuses does, what AWS's list of errors has, which is of that dialect, and names and arguments that it lacks."""
-        return self.code[len(PREFIX)] in "BDSMEXK" or bool({"errors", "old"} & set(self.source))
 
     def holds(self, target: str) -> bool:
         """Return whether it is a rule of a chip: of its cores, whatever chip with such cores is named."""

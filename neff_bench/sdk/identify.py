@@ -25,8 +25,7 @@ def newest_published() -> Release:
 def identify(component: str, version: str | None) -> Match:
     """Return the release of a version of `tools`, `nki`, `neuronx-cc`, `runtime`, `driver` or `nrtpy`.
 
-    The versions of the tools begin with the name of their release (2.32.28 is of 2.32). Of the other components each release
-    has one: the newest that is not newer than `version` counts.
+    A version of the tools begins with that of its release; of the others the newest release counts whose version is not newer than `version`.
     """
     asked = order(version or "")
     if not asked:

@@ -18,10 +18,7 @@ OPTION = "Release of the AWS SDK, such as 2.31, whose refusals are named.  [defa
 
 
 def module_folder(package: str, part: str) -> Path | None:
-    """Return the folder of an installed package that has the given submodule, None otherwise.
-
-    PyPI has empty placeholders under the names of the SDK's packages, so the name alone proves nothing.
-    """
+    """Return the folder of an installed package that has the given submodule: PyPI has empty placeholders under the names of the SDK's packages."""
     # Only what lies on the path: the embedded toolchain's own `nki` and `neuronxcc` come and go with the kernels of other threads.
     spec = PathFinder.find_spec(package)
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():

@@ -38,7 +38,7 @@ Answer = Literal[
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every entry has. `read`: the day on which the source was last read."""
+    """Holds what every entry has. `read`: the day on which the source was last read."""
 
     sure: Literal["+", "~", "?"]
     source: str
@@ -93,7 +93,7 @@ class Line(Entry, frozen=True, kw_only=True):
 
 
 class Exit(Entry, frozen=True, kw_only=True):
-    """How a tool ends."""
+    """Says how a tool ends."""
 
     code: int
 
@@ -112,7 +112,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Json(Entry, frozen=True, kw_only=True):
-    """How a tool is asked for JSON, and what comes: `array` of devices, or an `object` that holds it."""
+    """Says how a tool is asked for JSON, and what comes: `array` of devices, or an `object` that holds it."""
 
     flag: tuple[str, ...]
     shape: Literal["array", "object"]

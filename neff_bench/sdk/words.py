@@ -23,10 +23,7 @@ def find_flag(command: Command, spelling: str) -> Flag | None:
 
 
 def words(command: Command, asked: Iterable[Asked]) -> list[str]:
-    """Return the flags and values as the release writes them; one that may be left out (`optional`) is, where the release lacks it.
-
-    Raises `FlagAbsent` for any other that it lacks.
-    """
+    """Return the flags and values as the release writes them, without those of `optional` that it lacks. Raises `FlagAbsent` for any other that it lacks."""
     found: list[str] = []
     for spelling, value in asked:
         flag = find_flag(command, spelling)

@@ -13,10 +13,7 @@ def main() -> None:
 
 
 def _said_version() -> bool:
-    """Print the version without the commands, whose import takes longer than the answer: every call of profile-neffs asks for it.
-
-    False where standard output takes nothing; the command itself says so.
-    """
+    """Print the version without importing the commands; every call of profile-neffs asks for it. False where standard output takes nothing."""
     from neff_bench.errors import OutputError
     from neff_bench.simulator.commands.version import version
     from neff_bench.terminal.streams import line

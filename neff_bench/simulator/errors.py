@@ -1,20 +1,4 @@
-"""Declares everything the simulator raises for a user's mistake.
-
-    SimulatorError
-    ├── CompileError              a kernel, graph or target that cannot be compiled
-    │   ├── SpecError             kernel.json that cannot be read, or names something that does not exist
-    │   └── KernelError           the kernel itself failed while it was recorded
-    │       ├── NkiValidationError    a rule of the hardware or of the dialect is violated
-    │       │   ├── CapacityError     SBUF or PSUM does not hold what the kernel keeps at one time
-    │       │   └── MissingAttribute  a name that the dialect does not have; an AttributeError too, for `hasattr`
-    │       └── NotModelledError      valid NKI that the recorder does not know
-    │           └── MissingModel      a name of the dialect among it; an AttributeError too, for `hasattr`
-    ├── ExecutionError            a program that cannot run on the inputs it was given
-    ├── CaptureError              a capture that failed: bad NEFF, bad input file, device fault
-    └── ViewError                 a trace or program file that cannot be read or shown
-
-The text of each is one line: where (when known), what, what was expected.
-"""
+"""Declares everything the simulator raises for a user's mistake; the text of each is one line: where (when known), what, what was expected."""
 
 from __future__ import annotations
 
@@ -62,7 +46,7 @@ class MissingAttribute(NkiValidationError, AttributeError):
 
 
 class CapacityWarning(UserWarning):
-    """What CapacityError says, where only the numbers of a kernel are asked for: `nki.simulate` has no memory limit."""
+    """Says what CapacityError says, where only the numbers of a kernel are asked for: `nki.simulate` has no memory limit."""
 
 
 class UnwrittenWarning(UserWarning):

@@ -77,10 +77,7 @@ def size_bytes(name: str) -> int:
 
 
 def to_float32(array: np.ndarray) -> np.ndarray:
-    """Return the values as float32, exact for every float type; a float32 array is returned as it is, not copied.
-
-    Raises ExecutionError for a packed type: no engine computes with one, but for the products of scaled groups.
-    """
+    """Return the values as float32, exact for every float type; a float32 array as it is, not copied. Raises ExecutionError for a packed type."""
     dtype = array.dtype
     if dtype == np.float32:
         return array

@@ -44,10 +44,9 @@ def may_fork() -> bool:
 
 
 def fork_module(argv: Sequence[str], environment: Mapping[str, str], output: int) -> int:
-    """Fork a child that runs a command for which `module_of` has an answer; returns its pid.
+    """Fork a child that runs a command for which `module_of` has an answer; returns its pid. Standard input is empty, both outputs are `output`.
 
-    Its standard input is empty, its standard output and error are the file descriptor `output`. It stays in the caller's
-    process group and dies with the caller.
+    It stays in the caller's process group and dies with the caller.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -61,10 +60,7 @@ def fork_module(argv: Sequence[str], environment: Mapping[str, str], output: int
 def become(
     argv: Sequence[str], cwd: str, environment: Mapping[str, str], streams: tuple[int, int, int], parent: int
 ) -> NoReturn:
-    """Live as a forked child: it takes on the streams and the environment, runs the module and ends.
-
-    Every other open file is closed, so that no pipe of the parent stays open longer than it should.
-    """
+    """Live as a forked child: take on the streams and the environment, close every other file, run the module and end."""
     code = 1
     try:
         die_with(parent)

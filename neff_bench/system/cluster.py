@@ -62,11 +62,9 @@ class Cluster:
         resources: Mapping[str, float],
         go_on: Callable[[], None],
     ) -> T:
-        """Return what the function returns, called on some host that grants `cpus` and `resources`.
+        """Return what the function returns, called on some host that grants `cpus` and `resources`. Raises `ClusterError`.
 
-        `go_on` is called while waiting and may raise; the call is then cancelled, and its end is waited for. Raises
-        `ClusterError` when the function raises, when its hosts are lost more than `RETRIES` times, and when no host is left that
-        could ever grant what it needs.
+        `go_on` is called while waiting and may raise; the call is then cancelled, and its end is waited for.
         """
         needs = {"CPU": cpus, **resources}
         self._check(needs)
@@ -101,10 +99,7 @@ class Cluster:
 
 @contextmanager
 def connected(address: str) -> Iterator[Cluster]:
-    """Yield the cluster at `address` (`HOST:PORT`, or `auto` for the one that runs on this host) until the end of the block.
-
-    Raises `WrongCall` without Ray, without a cluster there, and for one without CPUs.
-    """
+    """Yield the cluster at `address` (`HOST:PORT`, or `auto` for the one that runs on this host) until the end of the block. Raises `WrongCall`."""
     try:
         import ray
     except ImportError:

@@ -1,7 +1,4 @@
-"""Knows the compiled parts of the simulator: the files that they are made of, and whether what was built can be used.
-
-setup.py runs this file alone, so it imports nothing of this package.
-"""
+"""Knows the compiled parts of the simulator: their files, and whether they can be used. setup.py runs it alone, so it imports nothing of this package."""
 
 from __future__ import annotations
 

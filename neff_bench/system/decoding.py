@@ -1,8 +1,4 @@
-"""Prepares types that msgspec decodes before threads use them.
-
-msgspec looks at a type when it decodes it for the first time. Where two threads do so at once, one of them reads what the other
-has not finished, and the process crashes. Each type that a thread may decode is therefore prepared when its module is imported.
-"""
+"""Prepares types that msgspec decodes before threads use them: two threads that decode a type for the first time at once crash the process."""
 
 from __future__ import annotations
 

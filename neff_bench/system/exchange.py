@@ -1,7 +1,7 @@
 """Swaps two directories.
 
-Linux does it in one step (`renameat2` with RENAME_EXCHANGE, linux/fs.h). Where the file system does not know it (NFS, some
-overlays), the old directory is moved aside first; whoever finds it aside and nothing in its place moves it back.
+Linux does it in one step (`renameat2` with RENAME_EXCHANGE). Where the file system does not know it (NFS, some overlays), the old directory is moved
+aside first; whoever finds it aside and nothing in its place moves it back.
 """
 
 from __future__ import annotations
@@ -22,10 +22,7 @@ def aside(new: Path) -> Path:
 
 
 def exchange(new: Path, old: Path) -> None:
-    """Exchange two paths: `old` names what `new` named. What `old` named is at `new` or at `aside(new)`.
-
-    Raises `OSError` as `os.rename` does.
-    """
+    """Exchange two paths: `old` names what `new` named. What `old` named is at `new` or at `aside(new)`. Raises `OSError` as `os.rename` does."""
     error = _renameat2(new, old)
     if error == 0:
         return

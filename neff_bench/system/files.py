@@ -23,10 +23,7 @@ def user_cache() -> Path:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
-    """Write beside, sync and rename; an earlier file stays as it was when that fails. A link is replaced, not followed.
-
-    Raises `OSError`.
-    """
+    """Write beside, sync and rename; an earlier file stays when that fails. A link is replaced, not followed. Raises `OSError`."""
     target = Path(path)
     beside = target.with_name(f".{target.name[:200]}.{os.getpid()}-{secrets.token_hex(4)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW

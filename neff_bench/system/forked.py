@@ -1,7 +1,6 @@
 """Makes calls in processes that are forked from this one, so that everything it has imported is warm.
 
-A fork takes a few milliseconds, where a new Python takes half a second to import the simulator. The call may crash, hang
-or fill its memory: it costs that call, and the next fork starts from the same clean state. Call it from a process without
+The call may crash, hang or fill its memory: it costs that call, and the next fork starts from the same clean state. Call it from a process without
 threads only: a fork copies a lock that another thread holds and never releases it.
 """
 
@@ -57,11 +56,10 @@ def map_forked(
     memory_bytes: int,
     known: Callable[[Item], bytes | None] = lambda _: None,
 ) -> Iterator[tuple[Item, bytes | Died]]:
-    """Yield (item, answer) for each item, in the order in which the answers come; `jobs` calls run at once.
+    """Yield (item, answer) for each item, in the order in which the answers come; `jobs` calls run at once. Items are taken when there is room.
 
     `known`: the answer to an item that needs no call, else None; it is asked in this process, before the fork.
-    `memory_bytes`: what a call may allocate beside what this process holds. Items are taken when there is room for
-    them, so an endless stream is fine. What a call prints to standard output is dropped.
+    `memory_bytes`: what a call may allocate beside what this process holds. What a call prints to standard output is dropped.
     """
     if threading.active_count() > 1:
         raise RuntimeError("map_forked was called in a process with threads; a fork could inherit a held lock")

@@ -1,7 +1,6 @@
-"""Provides locks that die with their holder: `flock` on a file that is removed on release.
+"""Provides locks that die with their holder: `flock` on a file that is removed on release and says who holds it.
 
-Whoever takes a lock checks that the file is still the one that the name stands for, so that a file removed between
-`open` and `flock` never counts. A holder that is killed leaves the file but not the lock. The file says who holds it.
+Whoever takes a lock checks that the file is still the one that the name stands for. A holder that is killed leaves the file but not the lock.
 """
 
 from __future__ import annotations
@@ -113,8 +112,7 @@ def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[N
 def _open(path: Path, mode: int) -> int | None:
     """Return the file, made where it is absent; None when another process made or removed it at this moment.
 
-    It is opened before it is made: in a sticky directory Linux forbids O_CREAT on another user's file
-    (fs.protected_regular).
+    It is opened before it is made: in a sticky directory Linux forbids O_CREAT on another user's file (fs.protected_regular).
     """
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:

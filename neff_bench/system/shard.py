@@ -1,7 +1,4 @@
-"""Implements `--shard I/N`: which part of the work is this process's, without asking the others.
-
-A case belongs to one shard by its name alone, so the shards of hosts that see different lists still never overlap.
-"""
+"""Implements `--shard I/N`. A case belongs to one shard by its name alone, so the shards of hosts that see different lists never overlap."""
 
 from __future__ import annotations
 

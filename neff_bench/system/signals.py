@@ -1,8 +1,7 @@
 """Handles SIGINT, SIGTERM and SIGHUP: work is ended in order, and the exit code is 128 plus the number of the signal.
 
-A command starts with `ending_raises`: the first signal raises `Ended` wherever the main thread is. A command whose work can
-stop by itself runs it in `stoppable`: there the first signal only sets an event, so that children are ended, locks are
-given back and the answer so far is printed in the ordinary way. A second Ctrl-C ends the process at once, in both.
+In `ending_raises` the first signal raises `Ended` wherever the main thread is. In `stoppable` it only sets an event, so that children are ended, locks are
+given back and the answer so far is printed. A second Ctrl-C ends the process at once, in both.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Holds a command's side of the warm parent: one for a command, started with the first program that it is asked for.
+"""Holds a command's side of the warm parent, a process of its own: forked from a command that has no threads yet, or started like any program.
 
-The parent is a process of its own. It is forked from a command that has no threads yet, or else started like any program.
-What the border of a process gives stays: a child that crashes, hangs or fills its memory costs its own answer, and no child
-outlives the command.
+A child that crashes, hangs or fills its memory costs its own answer, and no child outlives the command.
 """
 
 from __future__ import annotations
@@ -80,9 +78,9 @@ class _Parent(Protocol):
 
 
 class WarmParent:
-    """Starts modules of this project in forked children. Its methods may be called by several threads.
+    """Starts modules of this project in forked children. Its methods may be called by several threads. `environment`: of the parent.
 
-    `modules`: what the children will import; `package.*` is all of a package, `module:function` is called once. `environment`: of the parent; each child gets one of its own.
+    `modules`: what the children will import; `package.*` is all of a package, `module:function` is called once.
     """
 
     def __init__(self, modules: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -101,11 +99,8 @@ class WarmParent:
         self.close()
 
     def fork(self) -> bool:
-        """Start the parent now, as a fork of this process: it need not import again what is imported here. Nothing is done in
-        a process with threads, whose locks a fork would copy and never release. Returns whether the parent is such a fork.
-
-        For a command only: what a program of somebody else has changed in its modules would count for the children too.
-        """
+        """Start the parent now, as a fork of this process, and return whether it is one: a process with threads, whose locks a fork would copy, is not
+        forked. For a command only: what a program of somebody else has changed in its modules would count for the children too."""
         with self._guard:
             if self._control is not None or len(os.listdir("/proc/self/task")) > 1:
                 return isinstance(self._process, _Forked)
@@ -130,8 +125,7 @@ class WarmParent:
         hold: Sequence[int] = (),
         grace_s: float = 0.0,
     ) -> WarmProcess | None:
-        """Return a child that does what `argv` does; None when the command has to be started cold: it is no module of ours, or
-        the parent is gone or could not become single-threaded.
+        """Return a child that does what `argv` does; None when the command has to be started cold.
 
         `stdin`: give it a pipe, else its standard input is empty. `one_stream`: standard error goes where standard output
         goes. `hold`: file descriptors (locks) that stay open until the child is gone. `grace_s`: see `WarmProcess.end`.
@@ -189,7 +183,7 @@ class WarmParent:
 
 
 class _Forked:
-    """What `fork` made."""
+    """Holds what `fork` made."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid

@@ -34,9 +34,8 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """A table for people.
+    """A table for people. `lines`: one text for each column. `notes`: what must be said under it. `about`: what a terminal says above it.
 
-    `lines`: one text for each column. `notes`: what must be said under it. `about`: what a terminal says above it.
     `keeps_empty`: it shows also a column in which nothing is known.
     """
 
@@ -72,3 +71,8 @@ class Answer:
     fields: Sequence[str]
     grids: Sequence[Grid]
     document: Any = None
+
+
+def many(count: int, what: str) -> str:
+    """Return a count with its noun: `1 case`, `2 cases`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"

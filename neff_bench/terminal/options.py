@@ -77,7 +77,7 @@ def _declared(options: type[Any]) -> Iterator[Field[Any]]:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseOptions:
-    """Which cases."""
+    """Holds which cases are meant."""
 
     only: tuple[str, ...] = globs("Only the cases whose name matches (repeatable).")
     skip: tuple[str, ...] = globs("Not the cases whose name matches (repeatable).")
@@ -88,7 +88,7 @@ class CaseOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """Whether the hosts of a Ray cluster do the work."""
+    """Says whether the hosts of a Ray cluster do the work."""
 
     ray: str | None = option(
         metavar="ADDRESS",

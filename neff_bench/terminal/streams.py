@@ -1,7 +1,4 @@
-"""Writes the answer to standard output and all else to standard error, whatever they are connected to.
-
-A closed stream, a full disk and a terminal that knows only ASCII must cost one line, never a traceback.
-"""
+"""Writes the answer to standard output and all else to standard error. A closed stream, a full disk or an ASCII terminal costs one line."""
 
 from __future__ import annotations
 
@@ -24,8 +21,7 @@ _HANDLER = "neff_bench.substitute"
 def prepare() -> None:
     """Make the three standard streams usable; call it before anything is opened or printed.
 
-    The number of a closed stream is taken, so that no file gets it by chance. Writing to a standard output that is closed
-    fails, as it should: an answer would be lost. Characters that the encoding of a stream lacks are substituted.
+    The number of a closed stream is taken, so that no file gets it by chance. Characters that the encoding of a stream lacks are substituted.
     """
     for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -59,10 +55,7 @@ def line(text: str = "") -> None:
 
 
 def finish() -> None:
-    """Flush both streams, and let go of what cannot be written, so that the interpreter does not complain of it at its end.
-
-    Raises `OutputError` when a part of the answer is lost, `BrokenPipeError` when nobody reads it.
-    """
+    """Flush both streams, and let go of what cannot be written. Raises `OutputError` for a lost answer, `BrokenPipeError` when nobody reads it."""
     _let_go(sys.stderr)
     error = _let_go(sys.stdout)
     if isinstance(error, BrokenPipeError):

@@ -1,8 +1,4 @@
-"""Names from files and users, made fit to be shown.
-
-A name may hold anything: control codes that a terminal obeys, marks that turn the direction of a line, a newline, half a
-character. Every renderer and every message passes its text through `plain` first.
-"""
+"""Makes names from files and users fit to be shown: every renderer and every message passes its text through `plain` first."""
 
 from __future__ import annotations
 

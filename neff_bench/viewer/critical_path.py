@@ -1,8 +1,8 @@
 """Finds the chain of instructions that the duration of an execution hangs on, from a timeline that tells what depends on what.
 
-It is followed back from the last instruction that does work to the first. The step before is what the instruction started after: the instruction before it on its
-engine, or one of those that it depends on, whichever was done last. A DMA is done with its last packet where the file tells which packets are its own;
-elsewhere it is taken for what was waited for when nothing else was done shortly before.
+It is followed back from the last instruction that does work. The step before is what was done last: the instruction before it on its engine, or one of
+those that it depends on. A DMA is done with its last packet where the file tells which packets are its own; elsewhere it is taken for what was waited for
+when nothing else was done shortly before.
 """
 
 from __future__ import annotations

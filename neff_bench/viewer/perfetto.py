@@ -1,9 +1,6 @@
-"""Writes a timeline as a Perfetto trace (`x.pftrace`, opens in ui.perfetto.dev): one track for each DMA queue and engine, slices with their arguments, semaphores
-and memory use as counters, and the critical path as arrows.
-
-Slices of one track may not overlap without nesting, so an engine or queue whose events overlap has several tracks of one name, which Perfetto draws
-as one row. Packets are written in the order of time: so Perfetto opens a million of them three times as fast.
-"""
+"""Writes a timeline as a Perfetto trace (`x.pftrace`, opens in ui.perfetto.dev): one track for each DMA queue and engine, semaphores and memory use
+as counters, the critical path as arrows. Slices of one track may not overlap, so an engine or queue whose events overlap has several of one name, which
+Perfetto draws as one row. Packets are written in the order of time, which Perfetto opens three times as fast."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Computes the roofline of a logical core: how fast it can compute at most for each FLOP/byte, and where a profile stands.
 
-Peaks are those that profiles divide by (chips/chip.py). Memory: the HBM that the profiler reports for a core, which two cores of a logical core
-share, and the DMA engines of the cores, which is the lower roof for one core.
+Peaks are those that profiles divide by (chips/chip.py). Memory: the HBM that the profiler reports, which two cores share, and the DMA engines.
 """
 
 from __future__ import annotations

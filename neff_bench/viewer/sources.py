@@ -1,7 +1,4 @@
-"""Finds the text of the source lines that a profile points at.
-
-Only `.py` files below the given directories are read, whatever a profile names: a page may be given to others.
-"""
+"""Finds the source lines that a profile points at, in `.py` files below the given directories alone: a page may be given to others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Writes a timeline as a file: JSON in the shape of AWS's profiler, one flat table of all events as CSV or Parquet, or a Perfetto trace (perfetto.py).
+"""Writes a timeline as a file: JSON in the shape of AWS's profiler, one flat table of all events as CSV or Parquet, or a Perfetto trace.
 
-JSON has the tables `instruction`, `dma` and `semaphore_update` with the profiler's keys, beside `summary` and `metadata`; `neff-bench inspect` and
-`profile-neffs` read it again. The flat table has a column `table` that says what each row is.
+The JSON is read again by `neff-bench inspect` and `profile-neffs`. The flat table has a column `table` that says what each row is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Declares the layout of a NEFF: a 1024-byte little-endian header (`neff_header_t` of the AWS docs, neuron-runtime/explore/work-with-neff-files.rst), then a tar.
-
-Names of members and their keys are those of neuronx-cc 2.23 (github.com/aws-neuron/nkipy @ 1dc349f, spike/tests/artifacts).
-"""
+"""Declares the layout of a NEFF: a 1024-byte little-endian header (`neff_header_t` of the AWS docs), then a tar. Names are those of neuronx-cc 2.23."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ LENGTH_BYTE, LENGTH = 1, 0x10
 
 
 class EngineFiles(NamedTuple):
-    """What the compiler calls an engine. `file`: stem of its members; `key`: its keys of `def.json`, alone and before `_instr`."""
+    """Holds what the compiler calls an engine. `file`: stem of its members; `key`: its keys of `def.json`, alone and before `_instr`."""
 
     engine: str
     file: str

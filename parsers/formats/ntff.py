@@ -166,7 +166,7 @@ def dma_kind(queue_name: str) -> DmaKind:
 
 
 class TraceName(NamedTuple):
-    """What the name of a trace says. `rank`: of the worker; `execution`: from 1. None: the name does not say it."""
+    """Holds what the name of a trace says. `rank`: of the worker; `execution`: from 1. None: the name does not say it."""
 
     stem: str
     rank: int | None

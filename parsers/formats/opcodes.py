@@ -1,8 +1,6 @@
 """Names machine opcodes: byte 0 of a 64-byte instruction slot, by the names that AWS's profiler prints for it.
 
-Public bytes were found by matching traces with the profiler's JSON of the same run (github.com/allenkchau/trainium-kernel-fusion @ d709ddf1,
-github.com/AnchovyPark/npu_profiling_code @ 2a956420). Opcodes whose byte no public trace shows have the simulator's own numbers, from 0x10
-to 0x1f and from 0x60, which none of those traces uses. They have no meaning in a real file.
+Opcodes whose byte no public trace shows have the simulator's own numbers, from 0x10 to 0x1f and from 0x60, which have no meaning in a real file.
 """
 
 from __future__ import annotations

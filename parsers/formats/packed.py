@@ -1,8 +1,6 @@
 """Holds arrays of the packed element types, which hold four values of a scaled group: their numpy types, packing and unpacking.
 
-numpy has no such types, so an element is a structure of one unsigned integer under the name of the type: it has its size, it
-can be copied and compared, and arithmetic on it is an error. AWS's nki.language calls the types `float8_e4m3fn_x4`,
-`float8_e5m2_x4` and `float4_e2m1fn_x4`.
+An element is a structure of one unsigned integer under the name of the type: it has its size, and arithmetic on it is an error.
 """
 
 from __future__ import annotations

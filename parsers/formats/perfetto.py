@@ -1,7 +1,4 @@
-"""Declares Perfetto's trace, as far as a timeline needs it: field numbers of its messages.
-
-Source: github.com/google/perfetto, docs/reference/synthetic-track-event.md and protos/perfetto/trace/ (checked with PyPI `perfetto` 0.59.1).
-"""
+"""Declares Perfetto's trace, as far as a timeline needs it: field numbers of its messages (github.com/google/perfetto, protos/perfetto/trace/)."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ class TrackDescriptor:
 
 
 class CounterDescriptor:
-    """What a counter counts."""
+    """Holds what a counter counts."""
 
     UNIT_NAME = 6
 

@@ -1,8 +1,4 @@
-"""Declares profiles as tables: names that neuron-profile's JSON and neuron-explorer's Parquet directory use for the same thing.
-
-Parquet names: AWS docs tools/neuron-explorer/profile-schema-reference.rst, schema 7.4.0. A table `<Name>.parquet` may be split into
-`<Name>_0.parquet`, `<Name>_1.parquet`, ...
-"""
+"""Declares profiles as tables: names that neuron-profile's JSON and neuron-explorer's Parquet directory (schema 7.4.0) use for the same thing."""
 
 from __future__ import annotations
 

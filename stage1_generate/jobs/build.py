@@ -33,7 +33,7 @@ _TAIL_BYTES = 8192
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one case. `reason`: for `failed` and `not built`. `time_s`: wall time of this build, 0 without one."""
+    """Holds what became of one case. `reason`: for `failed` and `not built`. `time_s`: wall time of this build, 0 without one."""
 
     name: str
     status: Literal["built", "up to date", "failed", "not built"]

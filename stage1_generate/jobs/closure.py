@@ -1,8 +1,7 @@
 """Finds the import closure of Python code: every file that importing it can read, found without importing anything.
 
-Statements anywhere in a file count, also those inside functions and `try`, but not those below `if TYPE_CHECKING`. Of calls,
-`import_module("name")` and `__import__("name")` with a literal name count, and `iter_modules(__path__)` in a package stands for
-all of its modules. A module that is chosen at run time is not seen.
+Statements anywhere in a file count, but not those below `if TYPE_CHECKING`; so do `import_module("name")` and `__import__("name")` with a literal name, and
+`iter_modules(__path__)` stands for all modules of its package. A module that is chosen at run time is not seen.
 """
 
 from __future__ import annotations
@@ -80,8 +79,7 @@ class Closures:
     def _closure(self, roots: Iterable[str | Path], without: Collection[str]) -> dict[str, str]:
         """Return, by name, the hash of the file, `version ...`, or `absent` for a root that is not there.
 
-        `roots`: module names, or Python files, whose own folder is then searched first. `without`: modules whose imports
-        are not followed.
+        `roots`: module names, or Python files, whose own folder is then searched first. `without`: modules whose imports are not followed.
         """
         closure: dict[str, str] = {}
         for root in roots:

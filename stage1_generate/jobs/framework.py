@@ -43,7 +43,7 @@ a clean folder (AWS docs, neuron-runtime/nrtpy/nrtpy-troubleshooting.rst; NKI 0.
 
 @dataclass(frozen=True)
 class Script:
-    """What to run. `environment` stands above the user's own."""
+    """Holds what to run. `environment` stands above the user's own."""
 
     path: str
     arguments: tuple[str, ...]
@@ -69,11 +69,9 @@ def capture(
     report: Callable[[str], None],
     go_on: Callable[[], None] = lambda: None,
 ) -> list[str]:
-    """Run the script and publish a bundle for each different NEFF; returns their names.
+    """Run the script and publish a bundle for each different NEFF; returns their names. Raises `GenerateError` when it leaves none or failed.
 
-    `report` gets a line for each NEFF that cannot become a bundle. `go_on` is called while the script runs, and may raise to
-    end it. Raises `GenerateError` when the script leaves none, or
-    after publishing, when it failed.
+    `report` gets a line for each NEFF that cannot become a bundle. `go_on` is called while the script runs, and may raise to end it.
     """
     store.create()
     store.sweep()

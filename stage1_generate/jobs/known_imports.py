@@ -1,7 +1,4 @@
-"""Says what the files of a closure import, by their content, so that an unchanged file is not parsed at each call.
-
-The names lie in STORE/.store/imports.json; without them every file is parsed.
-"""
+"""Says what the files of a closure import, by their content, so that an unchanged file is not parsed at each call (STORE/.store/imports.json)."""
 
 from __future__ import annotations
 

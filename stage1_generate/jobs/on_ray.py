@@ -1,7 +1,4 @@
-"""Builds on the hosts of a Ray cluster: a case travels out, its bundle comes back and is published here.
-
-Where the hosts share the store's file system, they publish in it themselves and only the outcome comes back.
-"""
+"""Builds on the hosts of a Ray cluster: a case travels out, its bundle, or on a shared file system its outcome alone, comes back."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ _CPUS = 1
 
 @dataclass(frozen=True)
 class Asked:
-    """What holds for all cases. `environment`: the variables of this host that shape a NEFF. `store`: its path where the
+    """Says what holds for all cases. `environment`: the variables of this host that shape a NEFF. `store`: its path where the
     hosts share it, else None; `probe`: a directory in it that only those who share it see."""
 
     environment: dict[str, str]
@@ -44,7 +41,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What comes back. `outcome` None: the host would build something else; `depends_on` says of what. `bundle`: packed;
+    """Holds what comes back. `outcome` None: the host would build something else; `depends_on` says of what. `bundle`: packed;
     None where the store is shared, and for a case that left none."""
 
     outcome: Outcome | None

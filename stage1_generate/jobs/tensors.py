@@ -24,10 +24,9 @@ time. A dtype of two bytes has no more values than that, so equal elements are c
 
 
 def draw(tensors: Sequence[Tensor], seed: int, rank: int = 0) -> dict[str, np.ndarray]:
-    """Return one array per tensor, in its dtype, from one generator in the order given (so the order belongs to the result). `rank`: its
-    values are others than those of another rank, except where all elements are one constant.
+    """Return one array per tensor, in its dtype, from one generator in the order given. Raises `BuildError` for a function of the user's.
 
-    Raises `BuildError` when a function of the user's does not give the values.
+    `rank`: its values are others than those of another rank, except where all elements are one constant.
     """
     import numpy as np
 
@@ -81,11 +80,10 @@ def _pick(generator: np.random.Generator, drawn: np.ndarray, others: np.ndarray)
 def references(
     kernel: Kernel, case: Case, outputs: Sequence[Tensor], inputs: Sequence[Mapping[str, np.ndarray]]
 ) -> list[tuple[np.ndarray, ...]]:
-    """Return the kernel's float32 reference on the inputs of each rank as they were rounded to their dtype: for each rank, one array per
-    output. With several ranks the reference gets each input with the ranks as its first dimension, and returns each output so.
+    """Return the kernel's float32 reference on the inputs of each rank as they were rounded to their dtype: for each rank, one array per output.
 
-    Each result is rounded once, to the dtype of its output. Raises `BuildError` when they do not fit `outputs`, or
-    the kernel has no reference.
+    With several ranks the reference gets each input with the ranks as its first dimension, and returns each output so. Each result is rounded once, to the
+    dtype of its output. Raises `BuildError`.
     """
     import numpy as np
 

@@ -177,7 +177,7 @@ def _said_by(neff: Neff, order: Sequence[str] | None, request: Request) -> tuple
         tensor.dtype not in SIZE_BYTES or tensor.bytes != Tensor(tensor.name, tensor.shape, tensor.dtype).bytes
         for tensor in told
     ):
-        from neff_bench.stage1_generate.toolchains.recorded import recorded_outputs
+        from neff_bench.stage1_generate.toolchains.sim.compile import recorded_outputs
 
         return recorded_outputs(request)
     return tuple(Tensor(plain_name(tensor.name), tensor.shape, tensor.dtype) for tensor in told)

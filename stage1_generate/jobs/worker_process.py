@@ -29,12 +29,9 @@ def run_module(
     go_on: Callable[[], None] = lambda: None,
     warm: WarmParent | None = None,
 ) -> int | None:
-    """Run `python -m module` in `directory` with `line` on its standard input, which stays open until the process ends (so
-    that it can see our end), and its output in `compile.log` there.
-
-    Returns the exit code, None after `timeout_s`. `go_on` is called while waiting and may raise to end the process.
-    `warm`: the parent to fork it from, None to start it cold.
-    """
+    """Run `python -m module` in `directory` with `line` on its standard input, which stays open until the process ends, and its output in
+    `compile.log` there. Returns the exit code, None after `timeout_s`. `go_on` is called while waiting and may raise to end the process. `warm`: the parent to
+    fork it from, None to start it cold."""
     argv, environment = [sys.executable, "-m", module], python_environment()
     forked = warm and warm.start(argv, cwd=directory, environment=environment, stdin=True, one_stream=True)
     worker = forked or subprocess.Popen(

@@ -56,7 +56,7 @@ Error = Callable[[Any, str], ShapesError]
 
 @dataclass(frozen=True)
 class OwnEntry:
-    """What an entry of a shapes file says of a kernel, before its dimensions are known.
+    """Holds what an entry of a shapes file says of a kernel, before its dimensions are known.
 
     `keys`: further keys that the entry may have. `dtypes`: the element type of the kernel's data where the entry itself
     fixes it. `describe`: (dimensions and `ranks`, dtype) -> `Case.own`; raises `ShapesError`.

@@ -1,7 +1,4 @@
-"""Names lists of shapes: `{preset: llm, implementation: nki}` in a shapes file, `--preset llm` on the command line.
-
-Every entry is a case without its implementation, dtype, target and LNC.
-"""
+"""Names lists of shapes, each a case without its implementation, dtype, target and LNC: `{preset: llm, implementation: nki}`, `--preset llm`."""
 
 from __future__ import annotations
 

@@ -49,10 +49,7 @@ _RANGE = "a positive whole number, a list of them, or a range start:stop:step"
 
 
 def read_shapes(path: Path, overrides: Mapping[str, Any] | None = None) -> list[Case]:
-    """Return the cases of a shapes file, each once, in the order of the file.
-
-    `overrides`: values of `target` and `lnc` that stand above the file's. Raises `ShapesError`.
-    """
+    """Return the cases of a shapes file, each once, in its order. `overrides`: values of `target` and `lnc` above the file's. Raises `ShapesError`."""
     reader = _Reader(str(path), dict(overrides or {}), path.parent)
     return reader.cases(reader.load(path))
 

@@ -25,7 +25,7 @@ _TAIL_BYTES = 8 * 1024
 
 @dataclass(frozen=True)
 class Output:
-    """What a command that ended well said last. `time_s`: wall time."""
+    """Holds what a command that ended well said last. `time_s`: wall time."""
 
     output_tail: str
     time_s: float
@@ -38,10 +38,7 @@ def python_environment() -> dict[str, str]:
 
 
 def end_with_builder() -> None:
-    """End this process and all that it started when standard input closes, which means that the builder is gone.
-
-    The warm parent does that for its children, so that they stay without threads and may fork.
-    """
+    """End this process and all that it started when standard input closes: the builder is gone. The warm parent does that for its children."""
     if is_forked():
         return
 

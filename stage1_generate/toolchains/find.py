@@ -20,7 +20,7 @@ Name = Literal["sim", "neuron"]
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What a build may use. `nkilib`: the folder that holds `nkilib_src`, None when there is none.
+    """Holds what a build may use. `nkilib`: the folder that holds `nkilib_src`, None when there is none.
 
     `has_nki`, `has_neuronx_cc`, `has_neuronxcc`, `has_torch_neuronx`: the SDK's NKI compiler, its command, its Python
     package and its torch package.
@@ -72,11 +72,8 @@ def choose(wanted: Literal["auto", "sim", "neuron"], nkilib: Path | None) -> Too
 
 
 def find_nkilib(given: Path | None, environment: Mapping[str, str]) -> Path | None:
-    """Return the folder to put on `sys.path` so that `nkilib_src` can be imported.
-
-    Looked for in `given`, `NKILIB_PATH`, beside this project (when it lives in nki-library's own checkout) and among the
-    installed packages. Raises `ToolchainError` when a place that was named does not have it.
-    """
+    """Return the folder to put on `sys.path` so that `nkilib_src` can be imported: `given`, `NKILIB_PATH`, the checkout that this project lies in,
+    or an installed package. Raises `ToolchainError` when a place that was named does not have it."""
     named = given or (Path(environment["NKILIB_PATH"]) if environment.get("NKILIB_PATH") else None)
     if named is not None:
         for folder in (named / "src", named, named.parent):

@@ -1,11 +1,9 @@
 """Takes the XLA route up to the compiler: traces the kernel with jax and lays the graph out as torch_neuronx.trace does.
 
-    model/graph.hlo       HloModuleProto
-    model/metadata.json   {"model_files": "graph.hlo", "version": "1.0", "weights": {}}
-    command.txt           the compile command on one line, without its folder
-    graph.neff            what the compiler makes of it
-
-(AWS Neuron documentation, tools/profiler/neuron-profile-user-guide, and torch_neuronx/xla_impl/trace.py.)
+model/graph.hlo       HloModuleProto
+model/metadata.json   {"model_files": "graph.hlo", "version": "1.0", "weights": {}}
+command.txt           the compile command on one line, without its folder
+graph.neff            what the compiler makes of it
 """
 
 from __future__ import annotations

@@ -31,11 +31,8 @@ def records(bundle: Path) -> dict[str, bytes]:
 
 
 def adopt(bundle: Path, arrived: Path) -> None:
-    """Publish runs of this bundle that another host made, under their own names: new ones whole, and what was added to one
-    that is here, its record last. `arrived`: a directory on the same disk with a directory for each. Call it under the lock.
-
-    Raises `RunDamaged`, before anything is published, when a file differs from its checksum.
-    """
+    """Publish runs of this bundle that another host made, under their own names: new ones whole, and what was added to one that is here, its
+    record last. `arrived`: a directory on the same disk with a directory for each. Call it under the lock. Raises `RunDamaged` before anything is published."""
     found = [(arrived / name, read_run(arrived / name)) for name in sorted(os.listdir(arrived), key=order)]  # type: ignore[arg-type]
     for path, run in found:
         for name in run.files:

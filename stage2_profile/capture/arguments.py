@@ -1,8 +1,6 @@
-"""Writes argument lists of the profiler. Pure functions: they start nothing and know no file system.
+"""Writes argument lists of the profiler, those of AWS's own harness (aws-neuron/nki-library, test/utils/profiler_utils.py). Pure functions.
 
-The lists are those that AWS's own harness uses (aws-neuron/nki-library @ d2ad3a57, test/utils/profiler_utils.py and
-test_orchestrator.py). Which flags there are, and how they are written, says the contract of the SDK's release (`sdk/`), as
-the subcommand `known`. Names and files of inputs come last as positional pairs.
+Which flags there are says the contract of the SDK's release (`sdk/`), as the subcommand `known`. Inputs come last as pairs of name and file.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ SAVED_OUTPUT = re.compile(r'saved output "([^"]+)" as "([^"]+)"')
 
 @dataclass(frozen=True)
 class CapturePlan:
-    """What one capture asks for.
+    """Holds what one capture asks for.
 
     `num_exec`: executions; `profile_nth_exec`: every how many of them one is profiled (the first is cold, so 2 or more).
     `inputs`: (tensor name, file) pairs; an input that is not named is filled with zeros by the tool.
@@ -148,11 +146,7 @@ class Trace:
 
 
 def traces(files: Sequence[str], stem: str = "profile") -> list[Trace]:
-    """Return the NTFF files among names, by rank and execution.
-
-    The tool chooses the names (`profile.ntff`, `profile_exec_2.ntff`, `profile_rank_0_exec_2.ntff`), so they are read
-    from the directory, not foretold.
-    """
+    """Return the NTFF files among names, by rank and execution. The tool chooses the names (`profile.ntff`, `profile_rank_0_exec_2.ntff`)."""
     found = []
     for file in files:
         name = trace_name(PurePath(file).stem)

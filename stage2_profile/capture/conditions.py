@@ -21,7 +21,7 @@ class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """Under what a device was measured. None: not known.
+    """Says under what conditions a device was measured. None is what is not known.
 
     `neighbours`: on the same devices, before the capture and after it. `shared_hbm`: another capture of the same call used the
     same bank. `dge_notifications`: of the last try, `dge_compiled_out`: the case was built with --disable-dge. `throttling`: the

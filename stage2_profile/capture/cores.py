@@ -1,12 +1,8 @@
 """Shares NeuronCores: who may use which, on a host that several users share.
 
-Cores are numbered as physical cores. Logical core L of size n is physical cores L*n ... L*n+n-1 (AWS Neuron docs,
-neuron-runtime/.../logical-neuroncore-config.rst), and the runtime is told logical numbers. Each physical core has a lock
-file in a directory that all users share; the lock dies with its holder. On a host with a device the locks of nki-library are
-taken too, and neuron-ls is asked who uses the device before it is used.
-
-Two cores that share a bank of HBM slow each other down ("noisy neighbor", AWS Neuron docs, neuron-runtime/explore/
-device-memory.rst), so a capture locks its whole bank unless it is told not to.
+Cores are numbered as physical cores, and the runtime is told logical numbers: logical core L of size n is physical cores L*n ... L*n+n-1. Each physical
+core has a lock file in a directory that all users share; the lock dies with its holder. On a host with a device the locks of nki-library are taken too,
+and neuron-ls is asked who uses the device. Two cores that share a bank of HBM slow each other down, so a capture locks its whole bank unless it is told not to.
 """
 
 from __future__ import annotations

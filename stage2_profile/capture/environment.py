@@ -37,12 +37,8 @@ def tool_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
 def capture_environment(
     env: Mapping[str, str], release: Release, case: Case, core: int | None, dge_notifications: bool | None
 ) -> dict[str, str]:
-    """Return `tool_environment`, for the device step on logical core `core`, of several ranks on those that follow it; None leaves the choice to the
-    runtime.
-
-    What is set, and why, says the contract of the release: cores are reset at every start, since a change of LNC on a core
-    without reset makes it unusable. `dge_notifications` None leaves the variable alone.
-    """
+    """Return `tool_environment`, for the device step on logical core `core`, of several ranks on those that follow it; None leaves the choice
+    to the runtime. The contract of the release says what is set, and why. `dge_notifications` None leaves the variable alone."""
     has_lnc = CHIPS[case.target].max_lnc > 1
     cores = None if core is None else str(core) if case.ranks == 1 else f"{core}-{core + case.ranks - 1}"
     env = prepared(env, release, "capture", {"lnc": str(case.lnc) if has_lnc else None, "core": cores})

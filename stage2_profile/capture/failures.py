@@ -1,7 +1,4 @@
-"""Says what a log of the device step means, and what follows: the messages and statuses of the SDK's contract (`sdk/`).
-
-The newest contract is asked, whatever release the log is from: messages are added and do not change their meaning.
-"""
+"""Says what a log of the device step means, and what follows. The SDK's newest contract is asked: messages do not change their meaning."""
 
 from __future__ import annotations
 

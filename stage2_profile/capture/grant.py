@@ -45,10 +45,7 @@ def parse_cores(text: str, name: str = "--cores") -> tuple[int, ...]:
 
 
 def read_grant(environ: Mapping[str, str], topology: Topology | None) -> Grant | None:
-    """Return the grant in an environment, None where there is none. Raises `WrongCall`.
-
-    Its numbers count logical cores of the LNC of that environment, by which neuron-ls numbers them too.
-    """
+    """Return the grant in an environment, in logical cores of its LNC, None where there is none. Raises `WrongCall`."""
     text = environ.get(VARIABLE, "").strip()
     if not text:
         return None

@@ -34,7 +34,7 @@ def compare_neff(bundle: Bundle) -> tuple[tuple[str, ...], dict[str, int]]:
 
 
 class Traced(NamedTuple):
-    """What a trace states itself: the time of its execution, and the instructions that were loaded for each engine."""
+    """Holds what a trace states itself: the time of its execution, and the instructions that were loaded for each engine."""
 
     time_s: float | None = None
     loaded: dict[str, int] = {}

@@ -1,9 +1,8 @@
-"""Takes the core locks of nki-library's test harness, taken and respected by its own rules, so that both tools exclude each other.
+"""Takes the core locks of nki-library's test harness by its own rules, so that both tools exclude each other.
 
-Its clients keep `locks.json` in one directory of the host: physical core -> time at which its lock ends, read and written under
-`flock` on `atomic_lock`; nobody owns an entry, and one that has ended counts for nothing (aws-neuron/nki-library,
-test/utils/core_lock_client.py, scripts/remote_lock_scripts.py; protocol 2 at d2ad3a5, queue of protocol 5 at 092a49d). An entry
-lasts 60 s there. Ours lasts as long and is renewed while the capture runs, so a killed process blocks nobody for longer.
+Its clients keep `locks.json` in one directory of the host: physical core -> time at which its lock ends, read and written under `flock` on `atomic_lock`
+(aws-neuron/nki-library, test/utils/core_lock_client.py; protocols 2 to 5). A lock lasts 60 s and is renewed while the capture runs, so a killed process
+blocks nobody for longer.
 """
 
 from __future__ import annotations

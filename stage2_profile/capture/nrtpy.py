@@ -1,7 +1,6 @@
 """Uses `nrtpy` (SDK 2.32) as a capture tool: the times of a NEFF without a trace, in a process of its own (see nrtpy_program.py).
 
-Its wheel and that of nki cannot be in one environment, so its Python may be another one than ours. Times are of the device
-(mode "device": events of a system trace), after a warm-up. Source: AWS Neuron docs, neuron-runtime/nrtpy.
+Its wheel and that of nki cannot be in one environment, so its Python may be another one than ours. Times are of the device, after a warm-up.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _PLAIN = {
 
 
 class Times(msgspec.Struct, frozen=True):
-    """What the program wrote. `iterations`: device events, more than `requested_iterations` for a NEFF of several subgraphs. `events`: of the
+    """Holds what the program wrote. `iterations`: device events, more than `requested_iterations` for a NEFF of several subgraphs. `events`: of the
     system trace, where this nrtpy has one; the other times are then made from it."""
 
     nrtpy_version: str

@@ -2,13 +2,10 @@
 
     python nrtpy_program.py --neff FILE --warmup W --iterations N [--input RANK NAME DTYPE SHAPE FILE]... [--output NAME]...
 
-nrtpy must not share an environment with nki (AWS Neuron docs, neuron-runtime/nrtpy), so nothing of neff-bench is imported here:
-the standard library, numpy and nrtpy are all there is. Outputs of the first execution go into files of their names, the
-times into benchmark.json. The cores are those of NEURON_RT_VISIBLE_CORES. Exit code 1: nrtpy raised an error, which is printed.
-
-With --ranks N it starts itself N times, once for each rank: a collective needs all ranks at once, and a call of nrtpy returns when
-it is done. Each gets one of the cores and writes into output_worker_R/. (AWS documents rank_id and world_size of a model, and no
-example of their use: one process for each rank is inferred.)
+Nothing of neff-bench is imported here: the standard library, numpy and nrtpy are all there is. Outputs of the first execution go into files of their
+names, the times into benchmark.json. The cores are those of NEURON_RT_VISIBLE_CORES. Exit code 1: nrtpy raised an error, which is printed.
+With --ranks N it starts itself N times, once for each rank (inferred: AWS documents rank_id and world_size, and no use of them), each with one of the
+cores and its folder output_worker_R/.
 """
 
 import os

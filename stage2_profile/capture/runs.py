@@ -115,14 +115,14 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankFiles(msgspec.Struct, frozen=True):
-    """What a capture left of one rank: tensor name → file of the output, and the file of nrtpy's times."""
+    """Holds what a capture left of one rank: tensor name → file of the output, and the file of nrtpy's times."""
 
     outputs: dict[str, str] = {}
     timing: str | None = None
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """What `run.json` says.
+    """Holds what `run.json` says.
 
     `status`: `captured` (the device step is done), `viewed` (the numbers are there), `failed` with a `reason`.
     `cores`: physical cores. `outputs`: tensor name → file; empty when they are not to be trusted. `files`: size and sha256

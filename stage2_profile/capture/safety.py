@@ -12,13 +12,10 @@ from neff_bench.stage2_profile.errors import UnsafePath
 
 
 def check_store(directory: Path) -> None:
-    """Refuse a store that someone else owns below a directory that everybody may write to (/tmp).
-
-    Its owner could swap files between our checks and our use. Reading it (`--parse-only`) or a copy of it is fine.
-    Raises `UnsafePath`, and `StoreError` where links lead out of it.
-    """
+    """Refuse a store of another user below a directory that everybody may write to (/tmp): its owner could swap files between our checks and
+    our use. Raises `UnsafePath`, and `StoreError` where links lead out of it."""
     check_own(directory)
-    owner = _owner(directory)
+    owner = directory.stat().st_uid
     if owner in (os.geteuid(), 0):
         return
     if any(parent.stat().st_mode & stat.S_IWOTH for parent in directory.resolve().parents):
@@ -35,7 +32,3 @@ def check_links(bundle: Bundle) -> None:
     for path in (bundle.path, *(bundle.path / file for file in files if file)):
         if path.is_symlink():
             raise UnsafePath(f"{path} is a symbolic link; a bundle holds its own files (copy it with cp -rL)")
-
-
-def _owner(path: Path) -> int:
-    return path.stat().st_uid

@@ -1,8 +1,6 @@
 """Finds the profiler programs: which one is on this host, and which version.
 
-Order: `neuron-explorer`, then `neuron-profile` (the same interface, deprecated since SDK 2.30), each on PATH and then in
-/opt/aws/neuron/bin, where package aws-neuronx-tools installs them; for simulated NEFFs `neuron-sim`, the project's own.
-Source: AWS Neuron docs, tools/neuron-explorer/{how-to-profile-workload,troubleshooting}.rst.
+Order: `neuron-explorer`, then `neuron-profile` (deprecated since SDK 2.30), each on PATH and then in /opt/aws/neuron/bin; for simulated NEFFs `neuron-sim`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ LETTERS = "BCDE"
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(OutputOptions):
-    """What is asked of `neff-bench compare`."""
+    """Holds what is asked of `neff-bench compare`."""
 
     first: Path = argument(required=True, metavar="A", type=PATH)
     second: Path | None = argument(metavar="[B]", type=PATH)

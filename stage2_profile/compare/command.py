@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.asked import LETTERS, CompareOptions
 from neff_bench.stage2_profile.compare.baseline import Rows, load
-from neff_bench.stage2_profile.compare.comparison import pair_cases, pair_implementations, pair_two
-from neff_bench.stage2_profile.compare.gates import broken_rules, parse_rule
+from neff_bench.stage2_profile.compare.comparison import COMPARED, pair_implementations, pair_rows
 from neff_bench.stage2_profile.compare.report import answer, table
-from neff_bench.stage2_profile.compare.verdict import Config, Pairing, first_failure, judge, summary
+from neff_bench.stage2_profile.compare.verdict import (
+    SAME,
+    Config,
+    Pair,
+    Pairing,
+    change_percent,
+    first_failure,
+    judge,
+    summary,
+)
+from neff_bench.terminal.answer import many
 from neff_bench.terminal.output import PAGE, write_answer, write_bytes
 from neff_bench.terminal.streams import error, notice
 
@@ -36,11 +48,11 @@ def compare_rows(options: CompareOptions) -> int:
         notes = [f"Both in {rows.name}."]
     elif second is not None:
         others = [load(path) for path in (second, *options.more)]
-        pairings = [(rows.name, other.name, _paired(rows, other, options.mixed)) for other in others]
+        pairings = [(rows.name, other.name, pair_rows(rows, other, options.mixed)) for other in others]
         notes = about(rows)
     else:
         old = load(options.baseline or first)
-        pairings, notes = [(old.name, rows.name, _paired(old, rows, options.mixed))], about(old)
+        pairings, notes = [(old.name, rows.name, pair_rows(old, rows, options.mixed))], about(old)
     grids, broken, judged = [], [], []
     for letter, (a, b, pairing) in zip(LETTERS, pairings):
         check_common(pairing, a, b)
@@ -70,20 +82,17 @@ def compare_rows(options: CompareOptions) -> int:
     return _saved(options.save, rows) if options.save is not None else DONE
 
 
-def _paired(old: Rows, new: Rows, mixed: bool) -> Pairing:
-    if old.single and new.single:
-        return pair_two(old.records[0], new.records[0], mixed)
-    return pair_cases(old.records, new.records, mixed)
-
-
 def check_common(pairing: Pairing, a: str, b: str) -> None:
     """Check that some pair can be compared. Raises `WrongCall` with the reason when none can."""
+    for name, rows in ((a, [pair.a for pair in pairing.pairs]), (b, [pair.b for pair in pairing.pairs])):
+        if rows and all(row.get("status") in ("unprofiled", "captured") for row in rows):
+            raise WrongCall(f"{name} is not profiled yet; run: profile-neffs {name}")
     if pairing.pairs:
         return
     if pairing.refused:
         first = pairing.refused[0]
         raise WrongCall(
-            f"{len(pairing.refused)} cases differ in what must agree, such as {first.label}: {first.mixed}; "
+            f"{many(len(pairing.refused), 'case')} cannot be compared, such as {first.label}: {first.mixed}; "
             "--mixed compares them all the same"
         )
     example = pairing.only_a[0]["case"] if pairing.only_a else "nothing"
@@ -105,5 +114,59 @@ def about(rows: Rows) -> list[str]:
 
 def _saved(path: Path, rows: Rows) -> int:
     baselines.save(path, rows.records)
-    notice(f"{len(rows.records)} {'row' if len(rows.records) == 1 else 'rows'} saved as {path}")
+    notice(f"{many(len(rows.records), 'row')} saved as {path}")
     return 0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Fail when `metric` gets worse by more than `percent`; `both_ways`: when it changes by more."""
+
+    metric: str
+    percent: float
+    both_ways: bool = False
+
+
+def parse_rule(text: str) -> Rule:
+    """Read a rule: `total_time_us:5%`, or `hbm_read_bytes:=0%` for any change. Raises `WrongCall`."""
+    match = re.fullmatch(r"(\w+):(=?)(\d+(?:\.\d+)?)%?", text)
+    if match is None:
+        raise WrongCall(
+            f"--fail-if {text!r}: expected METRIC:PERCENT% (worse by more) or METRIC:=PERCENT% (changed by more), "
+            "such as total_time_us:5%"
+        )
+    if match[1] not in COMPARED:
+        raise WrongCall(f"--fail-if {text!r}: unknown metric {match[1]!r} (known: {', '.join(COMPARED)})")
+    return Rule(match[1], float(match[3]), bool(match[2]))
+
+
+def broken_rules(pairing: Pairing, rules: Iterable[Rule]) -> list[str]:
+    """Return one line for each rule that a case breaks; a case that got lost, failed or lost the metric breaks it too."""
+    lines = [f"{row['case']}: not there any more" for row in pairing.only_a]
+    lines += [f"{pair.label}: not compared ({pair.mixed})" for pair in pairing.refused]
+    for pair in pairing.pairs:
+        if pair.a.get("status") == "profiled" and pair.b.get("status") != "profiled":
+            lines.append(f"{pair.label}: {pair.b.get('reason') or pair.b.get('status')}")
+            continue
+        if pair.a.get("check") == "passed" and pair.b.get("check") != "passed":
+            lines.append(f"{pair.label}: check {pair.b.get('check')}, was passed")
+        for rule in rules:
+            lines += _broken(pair, rule)
+    return lines
+
+
+def _broken(pair: Pair, rule: Rule) -> list[str]:
+    a, b = pair.a.get(rule.metric), pair.b.get(rule.metric)
+    if a is None and b is None:
+        return []
+    if a is None or b is None:
+        return [f"{pair.label}: {rule.metric} is known on one side only"]
+    change = change_percent(a, b)
+    better = COMPARED[rule.metric].better
+    if rule.both_ways or better == "either":
+        bad, allowed = abs(change), f"allowed ±{rule.percent:g} %"
+    else:
+        bad, allowed = change if better == "lower" else -change, f"allowed {rule.percent:g} %"
+    if bad <= rule.percent + 100 * SAME:
+        return []
+    return [f"{pair.label}: {rule.metric} {a:.12g} -> {b:.12g} ({change:+.2f} %, {allowed})"]

@@ -6,11 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.compare.verdict import Pair, Pairing, Record, Verdict, interval, verdict_of
 from neff_bench.stage2_profile.metrics.rows import METRICS
+
+if TYPE_CHECKING:
+    from neff_bench.stage2_profile.compare.baseline import Rows
 
 _ORDER = ("us", "s", "percent")
 COMPARED = {
@@ -50,6 +53,13 @@ def _shape(row: Record) -> frozenset[tuple[str, int]] | str | None:
     return frozenset(dims(row)) or row.get("shapes")
 
 
+def pair_rows(a: Rows, b: Rows, mixed: bool) -> Pairing:
+    """Return two single profiles as a pair, whatever their names; of anything else, those of the same case."""
+    if a.single and b.single:
+        return pair_two(a.records[0], b.records[0], mixed)
+    return pair_cases(a.records, b.records, mixed)
+
+
 def pair_cases(a: Sequence[Record], b: Sequence[Record], mixed: bool) -> Pairing:
     """Return the rows of the same case by name; of the rest those that are the same kernel, implementation, shape and dtype."""
     return _pair(
@@ -65,7 +75,7 @@ def pair_cases(a: Sequence[Record], b: Sequence[Record], mixed: bool) -> Pairing
 
 
 def pair_two(row: Record, other: Record, mixed: bool) -> Pairing:
-    """Return pair two rows, whatever they are called."""
+    """Return two rows as a pair, whatever they are called."""
     pair = Pair(label(row, other), row, other, what_is_mixed(row, other))
     return Pairing([pair]) if mixed or not pair.mixed else Pairing(refused=[pair])
 

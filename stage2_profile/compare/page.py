@@ -50,7 +50,7 @@ def comparison_page(
     if len(pairings) > 1:
         for group in groups.values():
             group.label = str(group.sides[0]["case"])
-    shown = _most_changed([*groups.values()])
+    shown = sorted(groups.values(), key=lambda group: group.change, reverse=True)[:TIMELINES_MAX]
     files = [
         _Files(path, [group.sides[side] for group in shown if side in group.sides])
         for side, path in enumerate((a, *others))
@@ -122,11 +122,6 @@ class _Group:
         """Return by how much its total time differs most, as the logarithm of the ratio, and that time itself."""
         first, *others = (float(row.get("total_time_us") or 0.0) for row in self.sides.values())
         return max((abs(math.log(other / first)) for other in others if first and other), default=0.0), first
-
-
-def _most_changed(groups: Sequence[_Group]) -> list[_Group]:
-    """Return the cases whose timelines the page has; of those that differ equally the slowest."""
-    return sorted(groups, key=lambda group: group.change, reverse=True)[:TIMELINES_MAX]
 
 
 def _case_of(group: _Group, files: Sequence[_Files]) -> Case:

@@ -13,7 +13,7 @@ from neff_bench.stage2_profile.compare.verdict import VERDICTS, Pairing
 from neff_bench.stage2_profile.metrics.exactness import exact_part
 from neff_bench.stage2_profile.metrics.metric import Metric
 from neff_bench.stage2_profile.metrics.rows import BAD
-from neff_bench.terminal.answer import Answer, Column, Grid
+from neff_bench.terminal.answer import Answer, Column, Grid, many
 
 ALWAYS = ("total_time_us", "total_active_time_us", "mfu_percent")
 FIELDS = ("case", "metric", "a", "b", "ratio", "ratio_low", "ratio_high", "verdict", "winner")
@@ -94,7 +94,7 @@ def summary(pairing: Pairing, found: Sequence[Difference], letter: str) -> list[
     if mean is not None:
         counts = Counter(difference.verdict for difference in totals)
         parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-        of = "1 case" if len(totals) == 1 else f"{len(totals)} cases, geometric mean"
+        of = many(len(totals), "case") + (", geometric mean" if len(totals) > 1 else "")
         lines.append(f"{letter} takes {mean:.4f} times the total time of A ({of}; by total time alone: {parts}).")
     if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
         errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
@@ -108,7 +108,7 @@ def summary(pairing: Pairing, found: Sequence[Difference], letter: str) -> list[
         ]
     elif any(difference.ratio_interval is None for difference in totals):
         lines.append(
-            "Noise is not known where a case has one profiled execution; profile-neffs --num-exec 20 profiles ten."
+            "Noise is not known where a case has one profiled execution; profile-neffs --captures 10 measures it."
         )
     lines += [f"Mixed: {pair.label}: {pair.mixed}." for pair in pairing.pairs if pair.mixed]
     lines += _named(

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from neff_bench.stage2_profile.metrics.rows import BAD, METRICS
+from neff_bench.terminal.answer import many
 
 Record = Mapping[str, Any]
 Interval = tuple[float, float]
@@ -70,7 +71,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Config:
-    """What decides about a case. `times`: metrics in us. `time_percent`: a measured time that changed by less is the same.
+    """Holds what decides about a case. `times`: metrics in us. `time_percent`: a measured time that changed by less is the same.
     `counters`: exact metrics, of which any rise is worse."""
 
     times: tuple[str, ...] = ("total_time_us",)
@@ -141,11 +142,12 @@ def summary(judged: Sequence[Judged]) -> str:
     better = _got_better(judged)
     if not cases:
         return "NOTHING TO JUDGE: no case is on both sides."
+    of = many(len(cases), "case")
     told = {
-        "worse": f"{len(failing)} of {len(cases)} cases got worse",
-        "better": f"none of {len(cases)} cases got worse, {len(better)} got better",
-        "cannot tell": f"of {len(cases)} cases none is known to have got worse or better",
-        "same": f"none of {len(cases)} cases changed",
+        "worse": f"{len(failing)} of {of} got worse",
+        "better": f"{len(better)} of {of} got better, none got worse",
+        "cannot tell": f"none is known to have got worse or better, of {of}",
+        "same": f"nothing changed in {of}",
     }
     word = word_of(judged)
     also = f"; {len(better)} got better" if better and failing else ""
@@ -172,7 +174,9 @@ def first_failure(judged: Sequence[Judged]) -> str | None:
 def _judged(a: Record, b: Record, label: str, config: Config) -> Iterator[Judged]:
     runs = [row.get("status") in ("profiled", "estimated") for row in (a, b)]
     if not all(runs):
-        verdict: Verdict = "cannot tell" if runs[0] == runs[1] else "worse" if runs[0] else "better"
+        # What was not profiled yet is no failure.
+        failed = [row.get("status") == "failed" for row in (a, b)]
+        verdict: Verdict = "worse" if runs[0] and failed[1] else "better" if failed[0] and runs[1] else "cannot tell"
         reason = str((b if not runs[1] else a).get("reason") or "")
         yield _said(b, label, "status", (a.get("status"), b.get("status")), verdict, reason)
         return
@@ -260,7 +264,7 @@ def _one_model(a: Record, b: Record) -> bool:
 
 def _no_interval(a: Record, b: Record) -> str:
     if "simulated" not in (a.get("source"), b.get("source")):
-        return "its noise is not known; capture it several times"
+        return "its noise is not known; profile-neffs --captures 10 measures it"
     if a.get("source") == b.get("source") and a.get("model") != b.get("model"):
         return f"simulated by two models, {a.get('model')} and {b.get('model')}"
     return "a side has no range"

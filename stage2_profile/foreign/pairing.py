@@ -1,7 +1,7 @@
-"""Says which NEFF, trace and profile belong together, by tables: nothing here compares each file with each other.
+"""Says which NEFF, trace and profile belong together, by tables.
 
-A trace goes with the NEFF whose uuid it carries; where it carries none, with one that lies near and shares its name. A profile goes with
-the trace that it names, or whose duration it states, or whose name or number its own name holds.
+A trace goes with the NEFF whose uuid it carries, else with one that lies near and shares its name. A profile goes with the trace that it names, or whose
+duration it states, or whose name or number its own name holds.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class About:
-    """What the NEFF tells of a foreign case. `dtype`: of its first input with a known rate."""
+    """Holds what the NEFF tells of a foreign case. `dtype`: of its first input with a known rate."""
 
     target: str | None = None
     lnc: int | None = None
@@ -90,7 +90,7 @@ def _about(path: Path | None) -> About:
         lnc=neff.lnc,
         dtype=dtype,
         peak_tflops=peak_tflops(target, dtype, neff.lnc) if dtype else None,
-        model_flops=_model_flops(neff),
+        model_flops=2 * neff.hlo_mac_count if neff.hlo_mac_count else None,
         simulated=neff.simulated,
         dims=matmul_dims(neff),
         shapes=shapes_in_words(tensor.shape for tensor in neff.inputs),
@@ -112,10 +112,6 @@ def matmul_dims(neff: Neff) -> tuple[tuple[str, int], ...]:
         if (rows, (contraction, n)) == (m, right):
             return (("M", m), ("K", contraction), ("N", n))
     return ()
-
-
-def _model_flops(neff: Neff) -> int | None:
-    return 2 * neff.hlo_mac_count if neff.hlo_mac_count else None
 
 
 def _summary(case: ForeignCase) -> Summary | None:

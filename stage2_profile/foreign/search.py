@@ -1,10 +1,4 @@
-"""Finds profiles that other tools left: any tree with NEFF, NTFF or profile JSON files and no `case.json`.
-
-Known layouts: `NEURON_FRAMEWORK_DEBUG` dumps (`MODULE_*.neff`), a `torch_neuronx.trace` workdir (`graph.neff`), the persistent compile cache
-(`MODULE_<hash>+<flags>/model.neff`), `NEURON_RT_INSPECT` output (`neff_<hash>_vnc_0.neff`, `<hash>_instid_0_vnc_0.ntff`), nki-library's test
-output (`file.neff`, below it `profile_exec_2.ntff`, `ntff_1.json`, `ntff_detailed_1.json`, `show_session_1.json`). No layout is required, see
-pairing.py.
-"""
+"""Finds profiles that other tools left: any tree with NEFF, NTFF or profile JSON files and no `case.json`, in whatever layout (pairing.py)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from neff_bench.terminal.options import PATH, OutputOptions, argument, flag, opt
 
 @dataclass(frozen=True, kw_only=True)
 class GateOptions(OutputOptions):
-    """What is asked of `neff-bench gate`."""
+    """Holds what is asked of `neff-bench gate`."""
 
     before: Path = argument(required=True, type=PATH)
     after: Path = argument(required=True, type=click.Path(path_type=Path, exists=True))

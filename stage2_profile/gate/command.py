@@ -12,12 +12,13 @@ from neff_bench.errors import DONE, FAILED, WrongCall
 from neff_bench.stage2_profile.compare import baseline as baselines
 from neff_bench.stage2_profile.compare.baseline import Rows, load
 from neff_bench.stage2_profile.compare.command import check_common
-from neff_bench.stage2_profile.compare.comparison import pair_cases
+from neff_bench.stage2_profile.compare.comparison import pair_rows
 from neff_bench.stage2_profile.compare.verdict import Judged, Pairing, first_failure, judge
 from neff_bench.stage2_profile.gate.asked import GateOptions
 from neff_bench.stage2_profile.gate.config import read_config
 from neff_bench.stage2_profile.gate.lines import Change, Line, changed_lines, lines_of
 from neff_bench.stage2_profile.gate.report import answer
+from neff_bench.terminal.answer import many
 from neff_bench.terminal.output import write_answer
 from neff_bench.terminal.streams import error, notice
 
@@ -31,7 +32,7 @@ def run_gate(options: GateOptions) -> int:
         raise WrongCall(f"--update: {before} is a store; name a file, which becomes the baseline")
     newer = load(options.after)
     older = Rows(str(before), []) if options.update and not before.exists() else load(before)
-    pairing = pair_cases(older.records, newer.records, False)
+    pairing = pair_rows(older, newer, False)
     if older.records:
         check_common(pairing, older.name, newer.name)
     judged = judge(pairing, config)
@@ -54,7 +55,7 @@ def _changes(pairing: Pairing, moved: Sequence[str], older: Rows, newer: Rows) -
     was, now = _lines(older, list(named.values())), _lines(newer, list(named))
     found: dict[str, Sequence[Change] | str] = {}
     for case, former in named.items():
-        a, b = was.get(former, "not in the baseline"), now.get(case, "not in the baseline")
+        a, b = was.get(former, f"{older.name} keeps none"), now.get(case, f"{newer.name} keeps none")
         found[case] = a if isinstance(a, str) else b if isinstance(b, str) else changed_lines(a, b)
     return found
 
@@ -84,7 +85,7 @@ def _take_over(before: Path, after: Path, older: Rows, newer: Rows, judged: Sequ
         return
     lines = {case: found for case, found in _lines(newer, list(taken)).items() if not isinstance(found, str)}
     baselines.save(before, list({**known, **taken}.values()), {**older.lines, **lines})
-    notice(f"{before}: {len(taken)} cases written to the baseline")
+    notice(f"{before}: {many(len(taken), 'case')} written to the baseline")
 
 
 def _not_covered(changed: Path | None) -> list[str]:

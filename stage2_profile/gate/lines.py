@@ -1,7 +1,6 @@
 """Says which source lines of a kernel make other instructions than before.
 
-A comment or a new function moves lines, so numbers of lines say nothing. The lines of a file are compared as two texts are:
-each line of instructions is a word, and what is not in the longest common part has changed.
+Lines move, so the lines of a file are compared as two texts are: each line of instructions is a word, and what is not in the longest common part changed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ PLACE = re.compile(r"(.+):(\d+)")
 
 
 class Line(msgspec.Struct, frozen=True, array_like=True):
-    """What one source line makes. `does`: (engine and opcode, instructions or DMA packets, ns of an engine's simulated
+    """Holds what one source line makes. `does`: (engine and opcode, instructions or DMA packets, ns of an engine's simulated
     instructions or bytes of the packets), sorted."""
 
     file: str

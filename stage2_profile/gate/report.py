@@ -7,7 +7,7 @@ from typing import Any
 
 from neff_bench.stage2_profile.compare.verdict import Judged, counted, summary
 from neff_bench.stage2_profile.gate.lines import Change
-from neff_bench.terminal.answer import Answer, Column, Grid
+from neff_bench.terminal.answer import Answer, Column, Grid, many
 
 FIELDS = "label metric before after change_percent verdict fails why case lines".split()
 COLUMNS = (
@@ -38,7 +38,7 @@ def answer(judged: Sequence[Judged], lines: Lines, new: Sequence[str], notes: Se
         *notes,
         *([summary(judged)] if judged or not new else ()),
         *numbers,
-        *([f"NEW: {len(new)} cases with nothing to compare them with: {', '.join(new)}."] if new else ()),
+        *([f"NEW, with nothing to compare with: {many(len(new), 'case')}: {', '.join(new)}."] if new else ()),
     ]
     grids = [Grid(COLUMNS, [_line(each) for each in told], said, title)]
     grids += (

@@ -112,9 +112,9 @@ def checked(bundle: Bundle, path: Path, run: Run, compare: Compare | None = None
 
 
 def check_outputs(bundle: Bundle, path: Path, run: Run, compare: Compare | None = None) -> Verdict:
-    """Compare each output of the NEFF with its reference, on each rank; the worst verdict counts.
+    """Compare each output of the NEFF with its reference, on each rank; the worst verdict counts. Raises `RunDamaged`.
 
-    `path`: the directory of the run. `compare`: what does the work of `compare_files`, None for itself. Raises `RunDamaged` for an output that is not as it was captured.
+    `path`: the directory of the run. `compare`: what does the work of `compare_files`, None for itself.
     """
     if not bundle.manifest.outputs or bundle.manifest.tolerance is None:
         return Verdict("unchecked", None, "the bundle has no reference")
@@ -167,7 +167,7 @@ def check_output(
 
 @dataclass
 class Comparison:
-    """What is known of two tensors after some blocks. `columns`: values of a row. `wrong`: values outside of the tolerance, which is
+    """Holds what is known of two tensors after some blocks. `columns`: values of a row. `wrong`: values outside of the tolerance, which is
     (rtol, atol); they lie in `wrong_rows`, and the first of them is (place, output, reference). `not_finite`: values of the output;
     `differs`: whether values that are not finite differ; `largest`: distance of finite values; `ref_largest`: of the reference, as
     long as all outputs are zero."""

@@ -1,8 +1,6 @@
-"""Compares two tensors in a process that has numpy already: a command with few cases then does without it.
+"""Compares two tensors in a process that has numpy already, and prints the fields of `Comparison` as JSON.
 
-    python -m neff_bench.stage2_profile.metrics.forked_check CAPTURED EXPECTED DTYPE RTOL ATOL COLUMNS
-
-prints the fields of `Comparison` as JSON.
+python -m neff_bench.stage2_profile.metrics.forked_check CAPTURED EXPECTED DTYPE RTOL ATOL COLUMNS
 """
 
 from __future__ import annotations

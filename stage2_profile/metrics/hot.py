@@ -1,7 +1,4 @@
-"""Says where the time goes inside a kernel: the slowest source lines and instructions of each engine, from a timeline.
-
-A line holds what was done on it and what the functions that it calls did.
-"""
+"""Says where the time goes inside a kernel: the slowest lines, each with the functions that it calls, and instructions of each engine."""
 
 from __future__ import annotations
 

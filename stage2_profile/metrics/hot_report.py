@@ -89,8 +89,8 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
     called = ["A line holds what the functions that it calls did; the innermost line of most of it stands beside it."]
     notes = [
         *called * any(line.innermost != line.where for line in hot.lines),
-        "us: time at work. waits us: time before that, in which the engine had nothing to do. Both are sums over the cores; those of DMA are sums over "
-        "packets, of which many move at the same time. So they can be larger than the total time.",
+        "us: time at work; % of engine: its share of all time at work of this engine; waits us: time before it, in which the engine had nothing to do. "
+        "These are sums over cores and over instructions, of DMA over packets; two that work at the same time count twice, so a sum can be larger than the total time.",
     ]
     if hot.row.source != "simulated" and not any(SOURCE_LINE.search(line.where) for line in hot.lines):
         notes.append(

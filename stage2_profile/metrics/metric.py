@@ -23,7 +23,7 @@ SCALES: Mapping[tuple[str, Unit], float] = {("_s", "us"): 1e6, ("_fraction", "pe
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the numbers of a row are made from: `summaries` of the profiled executions, or `traces` that no tool has viewed;
+    """Holds what the numbers of a row are made from: `summaries` of the profiled executions, or `traces` that no tool has viewed;
     `model_flops` of the case, and the peak rate of its logical core. `captures`: the summaries by capture, where a case was
     captured several times."""
 
@@ -89,10 +89,7 @@ def metric(  # noqa: PLR0913 - a declaration
 
 
 def metrics_of(row: type) -> dict[str, Metric]:
-    """Return the metrics of a row class by name, in the order of its fields.
-
-    Raises `LookupError` for one that is made from a metric below it.
-    """
+    """Return the metrics of a row class by name, in the order of its fields. Raises `LookupError` for one that is made from a metric below it."""
     found = {
         each.name: Metric(each.name, **each.metadata["metric"]) for each in fields(row) if "metric" in each.metadata
     }

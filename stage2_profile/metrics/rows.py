@@ -14,10 +14,9 @@ import msgspec
 from neff_bench.chips.engines import ENGINES
 from neff_bench.neffs import findings
 from neff_bench.neffs.bundle import Manifest
-from neff_bench.neffs.case import Case
 from neff_bench.neffs.findings import Finding
 from neff_bench.neffs.intake import shapes_in_words
-from neff_bench.neffs.own import OwnKernel, Tensor
+from neff_bench.neffs.own import OwnKernel
 from neff_bench.stage2_profile.metrics import derived
 from neff_bench.stage2_profile.metrics.metric import metric, metrics_of
 from neff_bench.system.decoding import prepare
@@ -61,22 +60,10 @@ def packets(kind: DmaKind) -> Callable[[Ntff], int | None]:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Row:
-    """One case with the numbers of its newest profile. None: not known.
+    """One case with the numbers of its newest profile; None is what is not known. docs/glossary.md says what each key means.
 
-    `status`: `profiled`; `estimated` for a row of `neff_bench.estimate`, which runs nothing; `captured` when no tool has viewed the trace yet; `unprofiled` when only what
-    is there was asked for, and there is none; `failed`, with a `reason`.
-    `check`: `passed` or `wrong` say what the outputs are against the reference; `not built`: there is no NEFF; `suspect`: something is known that says
-    that the outputs or the times cannot be right, and `reason` names it; `unchecked`: there is no reference.
-    `deterministic`: whether all executions of a capture had the same outputs; None where the tool did not compare them.
-    What each metric means stands in its line. `clock`: by which of the two clocks `total_time_us` is. `shapes`: of the inputs, `3*128x512` for three equal ones.
-    `ranks`: of a case that runs on several; its row has the numbers of `slowest_rank`, the one with the largest median total time, and
-    `by_rank` has a row for each `rank`, with its own numbers and check. Equal times: the first is the slowest.
-    `kernel_path`: which of its code paths the kernel takes for these dimensions (`CTE`, `TKG`), where it has several.
-    `uncompared_operations`: those that hold an engine for more than
-    a tenth of a simulated total time and whose cost was never compared with hardware; empty for none.
-    `command`: a shell line that repeats the profile, from the
-    directory above the bundle. `warnings`: what was odd though the profile is good. `findings`: what is known
-    of the kernel beside its numbers, with its line; one that says that the outputs cannot be trusted makes the check `suspect`.
+    `by_rank` has a row for each rank; the row itself has the numbers of the slowest one, of equal ones the first. `command` is run from the
+    directory above the bundle.
     """
 
     case: str
@@ -201,15 +188,12 @@ def built_fields(manifest: Manifest) -> dict[str, Any]:
         "target": case.target,
         "lnc": case.lnc,
         "ranks": case.ranks if case.ranks > 1 else None,
-        "shapes": shapes_in_words(tensor.shape for tensor in manifest.inputs or _own_inputs(case)),
+        "shapes": shapes_in_words(
+            tensor.shape for tensor in manifest.inputs or (case.own.inputs if isinstance(case.own, OwnKernel) else ())
+        ),
         "kernel_path": manifest.kernel_path,
         "compile_time_s": manifest.compile_time_s,
     }
-
-
-def _own_inputs(case: Case) -> tuple[Tensor, ...]:
-    """Return the inputs of a kernel of the user's own, which are known although it was not built."""
-    return case.own.inputs if isinstance(case.own, OwnKernel) else ()
 
 
 def with_ranks(rows: Iterable[Row]) -> list[Row]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from neff_bench.parsers.summary import Summary
     from neff_bench.parsers.trace import Ntff
 
+READ = "read by neff-bench, with no profiler; "
+
 
 def row_numbers(
     summaries: Sequence[Summary],
@@ -33,10 +35,15 @@ def trace_numbers(traces: Sequence[Ntff], *, model_flops: int | None, peak: floa
     return values(METRICS, Evidence(traces=traces, model_flops=model_flops, peak_tflops=peak))
 
 
+def is_note(warning: str) -> bool:
+    """Return whether a warning only says where numbers are from, and that they are good."""
+    return warning.startswith(READ) and "unverified" not in warning
+
+
 def trace_notes(traces: Sequence[Ntff]) -> tuple[str, ...]:
     """Return what must be said about numbers that our own reader took from traces."""
     meanings = "; ".join(dict.fromkeys(MEANING[trace.certainty] for trace in traces))
-    notes = [f"read by neff-bench, with no profiler; {meanings}"]
+    notes = [READ + meanings]
     full = dict.fromkeys(kind for trace in traces for kind in trace.full_buffers)
     undecoded: Counter[str] = Counter()
     for trace in traces:

@@ -53,10 +53,9 @@ def failed_row(bundle: Bundle, reason: str, status: Status = "failed") -> Row:
 
 
 def run_row(bundle: Bundle, path: Path, record: runs.Run, *, read_traces: bool = False) -> Row:
-    """Return the row of a run: numbers from its summaries, the check from its outputs, everything else from its record.
+    """Return the row of a run: numbers from its summaries, of several ranks those of the slowest, the check from its outputs, all else from its record.
 
-    `read_traces`: where no tool has viewed the traces, take what our own reader can tell from them. With several ranks the numbers are
-    those of the slowest, and `by_rank` has a row for each.
+    `read_traces`: where no tool has viewed the traces, take what our own reader can tell from them.
     """
     row = _row_of(bundle, path, record, None, read_traces)
     ranks = bundle.manifest.case.ranks
@@ -117,7 +116,13 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         uncompared_operations=first.simulator_uncompared_operations if first else None,
         command=reproduce(bundle, record),
         # The warnings are of the case: the rows of its ranks would repeat them.
-        warnings=(*bundle.manifest.warnings, *record.warnings, *warnings, *notes, *_unverified(bundle, record))
+        warnings=(
+            *bundle.manifest.warnings,
+            *record.warnings,
+            *warnings,
+            *notes,
+            *(() if bundle.verified and record.verified else (UNVERIFIED,)),
+        )
         if rank is None
         else (),
         findings=record.findings,
@@ -200,10 +205,7 @@ def missing_output(bundle: Bundle, record: runs.Run) -> str | None:
 
 
 def reproduce(bundle: Bundle, record: runs.Run) -> str | None:
-    """Return one shell line that repeats a run in a directory beside it: its last capture, and what followed.
-
-    It works from the directory above the bundle and overwrites nothing of the run.
-    """
+    """Return one shell line that repeats a run in a directory beside it, from the directory above the bundle: its last capture, and what followed."""
     again = shlex.quote(f"{bundle.name}/profiles/again")
     last: dict[tuple[str, ...], str] = {}
     for command in record.commands:
@@ -275,7 +277,3 @@ def _inputs_rewritten(record: runs.Run) -> bool:
 
 def _single_io(record: runs.Run) -> bool:
     return any("--single-io" in command.argv for command in record.commands if command.step == "capture")
-
-
-def _unverified(bundle: Bundle, record: runs.Run) -> tuple[str, ...]:
-    return () if bundle.verified and record.verified else (UNVERIFIED,)

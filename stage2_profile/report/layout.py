@@ -9,6 +9,7 @@ from neff_bench.chips.dtypes import SHORT
 from neff_bench.stage2_profile.metrics.exactness import is_exact, is_farthest, reason_of
 from neff_bench.stage2_profile.metrics.metric import Metric
 from neff_bench.stage2_profile.metrics.rows import METRICS, Clock, Row, columns, to_dict, to_flat, with_ranks
+from neff_bench.stage2_profile.metrics.summaries import is_note
 from neff_bench.terminal.answer import HIDDEN, NONE, Answer, Column, Grid
 
 DIGITS = {"us": 2, "s": 2, "percent": 1, "TFLOPS": 1, "FLOPs/byte": 1}
@@ -135,7 +136,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         told = [(state(row), row.reason)] if row.reason is not None else []
         told += [("finding", str(each)) for each in row.findings if not (row.reason or "").startswith(str(each))]
-        told += [("warning", warning) for warning in row.warnings]
+        told += [("note" if is_note(warning) else "warning", warning) for warning in row.warnings]
         for each in told:
             said.setdefault(each, []).append(row.case)
     lines = [f"{kind}: {_cases(cases, len(rows))}: {text}" for (kind, text), cases in said.items()]
@@ -155,9 +156,10 @@ def _measured(rows: Sequence[Row]) -> list[str]:
     if not measured:
         return []
     tools = sorted({row.tool or "a tool that gives no name" for row in measured})
-    said = (
-        f"Measured {'in a trace of' if all(tool.startswith('NTFF') for tool in tools) else 'with'} {', '.join(tools)}"
-    )
+    traces = all(tool.startswith("NTFF") for tool in tools)
+    said = f"Measured on a device; read from {'its trace' if len(measured) == 1 else 'traces'} ({', '.join(tools)})"
+    if not traces:
+        said = f"Measured with {', '.join(tools)}"
     several = [row for row in measured if (row.executions or 0) > 1]
     if several:
         most, iqr = max(row.executions or 0 for row in several), max(row.total_time_iqr_us or 0.0 for row in several)
@@ -187,10 +189,10 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
     lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
     ranges = {UNLIKE in _marks(row) for row in simulated if row.total_time_low_us is not None}
     if ranges == {True}:
-        lines.append("(low-high): as far off as any row yet measured (neff-bench explain range).")
+        lines.append("(range): as wide as the largest errors yet seen (neff-bench explain range).")
     elif ranges:
-        unless = f", unless {UNLIKE}" if True in ranges else ""
-        lines.append(f"(low-high): 8 of 10 lie in it on hardware{unless} (neff-bench explain range).")
+        unless = f", not {UNLIKE}" if True in ranges else ""
+        lines.append(f"(range): held on hardware for 8 of 10 kernels{unless} (neff-bench explain range).")
     if marks:
         meaning = {NO_RANGE: "no range", UNLIKE: "widest range"}
         why = dict.fromkeys(reason_of(row.time_error) for row in simulated if _marks(row))

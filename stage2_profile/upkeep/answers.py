@@ -16,7 +16,7 @@ from neff_bench.stage2_profile.upkeep.fsck import Examined, Finding, Problem, ce
 from neff_bench.stage2_profile.upkeep.gc import Left, Removed, collect
 from neff_bench.stage2_profile.upkeep.merge import GOOD, Merged, merge
 from neff_bench.stage2_profile.upkeep.repair import new_aside, repair
-from neff_bench.terminal.answer import NONE, Answer, Column, Grid
+from neff_bench.terminal.answer import NONE, Answer, Column, Grid, many
 from neff_bench.terminal.output import write_answer
 from neff_bench.terminal.streams import error
 
@@ -53,7 +53,7 @@ def remove_runs(directory: Path, keep: int, dry_run: bool, format_: str, output:
     grid = Grid(
         (Column("case", wraps=True), Column("run"), Column("bytes", right=True)),
         [[run.case, run.run, str(run.bytes)] for run in removed],
-        [f"{len(removed)} runs of {cases} cases {said}: {total_bytes} bytes."],
+        [f"{many(len(removed), 'run')} of {many(cases, 'case')} {said}: {many(total_bytes, 'byte')}."],
     )
     names = [field.name for field in fields(Removed)]
     write_answer(Answer([asdict(run) for run in removed], names, [grid]), format_, output)

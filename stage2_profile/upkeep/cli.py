@@ -14,7 +14,7 @@ from neff_bench.terminal.options import PATH, OutputOptions, argument, flag, opt
 
 @dataclass(frozen=True, kw_only=True)
 class FsckOptions(OutputOptions):
-    """Which store, and whether it is mended."""
+    """Holds which store is examined, and whether it is mended."""
 
     directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[STORE]", type=PATH)
     repairs: bool = flag("--repair", help="Set aside what is wrong, so that it is made again.")
@@ -22,7 +22,7 @@ class FsckOptions(OutputOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class GcOptions(OutputOptions):
-    """Which store, and what of it stays."""
+    """Holds which store is cleared, and what of it stays."""
 
     directory: Path = argument(default=Path(DEFAULT_STORE), metavar="[STORE]", type=PATH)
     keep: int = option(required=True, type=click.IntRange(1), metavar="N", help="Runs of each case that stay.")
@@ -31,7 +31,7 @@ class GcOptions(OutputOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class MergeOptions(OutputOptions):
-    """Which stores become one."""
+    """Holds which stores become one."""
 
     into: Path = argument(required=True, metavar="INTO", type=PATH)
     sources: tuple[Path, ...] = argument(required=True, metavar="FROM...", nargs=-1, type=PATH)

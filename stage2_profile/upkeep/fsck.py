@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass
 class Examined:
-    """What was looked at. `unverified`: bundles and runs of older versions, which have no checksums."""
+    """Holds what was looked at. `unverified`: bundles and runs of older versions, which have no checksums."""
 
     bundles: int = 0
     runs: int = 0

@@ -23,7 +23,7 @@ GOOD = ("copied", "runs added", "kept")
 
 @dataclass(frozen=True)
 class Merged:
-    """What became of one case of one source. `reason`: for what is not in `GOOD`."""
+    """Holds what became of one case of one source. `reason`: for what is not in `GOOD`."""
 
     case: str
     source: str
@@ -32,9 +32,9 @@ class Merged:
 
 
 def merge(into: Store, sources: Iterable[Path]) -> Iterator[Merged]:
-    """Copy what `into` lacks: cases, and runs of cases that it has. Nothing that it has is replaced but a case that failed.
+    """Copy what `into` lacks: cases, and runs of cases that it has, each file compared with its checksum first. Raises `StoreError`.
 
-    Every file is compared with its checksum before it is copied. Raises `StoreError` when a store cannot be read or written.
+    Nothing that it has is replaced but a case that failed.
     """
     into.create()
     for source in sources:

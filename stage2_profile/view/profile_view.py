@@ -23,8 +23,7 @@ from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import RunDamaged, ToolMissing, ViewFailed
 from neff_bench.stage2_profile.metrics.by_rank import shown_execution
 from neff_bench.stage2_profile.options import Options
-from neff_bench.stage2_profile.view.step import Step
-from neff_bench.stage2_profile.view.system_view import view_system_trace
+from neff_bench.stage2_profile.view.system_view import Step, view_system_trace
 from neff_bench.system.files import write_whole
 
 STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
@@ -32,10 +31,9 @@ TRIES = 2
 
 
 def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Options, hold: Sequence[int]) -> runs.Run:
-    """Make the summary and the session of every trace of a run and replace its record; returns the new record.
+    """Make the summary and the session of every trace of a run and replace its record; returns the new record. Files that are there are kept.
 
-    Files that are there are kept, so an interrupted view goes on where it was. A trace that cannot be viewed makes the run
-    a failed one (its capture has to be repeated); a time-out or an interruption leaves it captured, with the reason.
+    A trace that cannot be viewed makes the run a failed one; a time-out or an interruption leaves it captured, with the reason.
     """
     if record.kind != tool.kind:
         raise ToolMissing(f"captured by {record.tool}, which {tool.name} cannot view")
@@ -91,10 +89,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
 
 
 def summarise(tool: Tool, neff: str, ntff: str, number: int, path: Path, call_view: Callable[[Step], None]) -> str:
-    """Make the summary of a trace as JSON; returns its file. Raises `ViewFailed`.
-
-    A release that prints no JSON writes Parquet tables, whose summary and metadata are put into the same file.
-    """
+    """Make the summary of a trace as JSON, of a release without it from the Parquet tables; returns its file. Raises `ViewFailed`."""
     known = tool.command("view")
     file, log = f"summary-{number}.json", f"view-{number}.log"
     if "summary-json" in known.formats:
@@ -195,10 +190,7 @@ def _is_good(path: Path, record: runs.Run, file: str) -> bool:
 
 
 def call(step: Step, path: Path, tool: Tool, options: Options, hold: Sequence[int], record: list[runs.Command]) -> None:
-    """Run one step, keep its JSON under `step.file` and append to `record`. Raises `ViewFailed`.
-
-    It is tried twice: a tool that crashed once may not crash again.
-    """
+    """Run one step, twice if it fails, keep its JSON under `step.file` and append to `record`. Raises `ViewFailed`."""
     for _attempt in range(TRIES):
         env = tool_environment(options.environ, path)
         limits = Limits(options.timeout_s, options.stop, STDOUT_LIMIT_BYTES)

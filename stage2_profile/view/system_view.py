@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.system_trace import TABLE, Calls, SystemTrace, read_system_trace
@@ -14,7 +16,18 @@ from neff_bench.stage2_profile.capture import arguments
 from neff_bench.stage2_profile.capture.runs import SYSTEM
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import ViewFailed
-from neff_bench.stage2_profile.view.step import Step
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call of the tool on one trace. `file`: where the JSON of its standard output goes, None for a tool that writes a file
+    of its own."""
+
+    name: Literal["view", "show-session", "systrace"]
+    argv: list[str]
+    log: str
+    file: str | None
+
 
 ITS_OWN_NAME = "system_profile.json"
 """AWS's pages give a name of its own and --output-file, and do not say which one counts."""

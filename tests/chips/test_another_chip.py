@@ -13,7 +13,7 @@ from neff_bench.installation import PACKAGE
 
 DEFAULT = re.compile(r'(default=|: str = )"inf2"')
 KNOWN = re.compile(rf"""["']({"|".join(CHIPS)})["']""")
-MEASURED_ON = {"parsers/clocks.py", "parsers/timeline.py", "experiments/host_model.py", "rules/rule.py"}
+MEASURED_ON = {"parsers/clocks.py", "parsers/timeline.py", "experiments/simulated.py", "rules/rule.py"}
 """What was measured on one chip, and on which: the constants of inf2's clocks, how certain a trace's figures are, the host's latency; the
 guides that rules are known from."""
 

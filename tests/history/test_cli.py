@@ -99,7 +99,7 @@ def test_simulated_and_measured_values_are_never_joined(history, add):
 def test_the_time_to_compile_is_not_kept(history, add):
     add(1)
     add(2, compile_time_s=50.0)
-    assert "SAME: by total time and counters, none of 1 cases changed." in history("check").stdout
+    assert "SAME: by total time and counters, nothing changed in 1 case." in history("check").stdout
 
 
 def test_a_commit_that_is_added_again_replaces_its_values(history, add):
@@ -124,7 +124,7 @@ def test_a_case_that_no_longer_builds_got_worse_and_comes_back_better(history, a
         done = history("check")
         assert done.returncode == (1 if number == 3 else 0)
         assert "k.py:3: no" in done.stdout
-    assert f"none of {1 + beside} cases got worse, 1 got better." in done.stdout
+    assert f"1 of {1 + beside} case{'s' * bool(beside)} got better, none got worse." in done.stdout
 
 
 def test_a_history_of_an_earlier_version_is_read(history, add, tmp_path):

@@ -293,4 +293,4 @@ def test_a_trace_without_a_window_tells_of_a_first_execution_by_what_its_engines
     alone = replace(trace, total_active_time_s=None)
     assert alone.summed_active_time_s == pytest.approx(trace.total_active_time_s)
     assert replace(alone, dma=None).summed_active_time_s is None
-    assert "first (cold) execution" in describe_ntff(replace(alone, total_time_ps=10**9))["doubts"][0]
+    assert "first (cold) execution" in describe_ntff(replace(alone, total_time_ps=10**9))["warnings"][0]

@@ -4,9 +4,12 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from neff_bench.rules.findings import of_refusal, of_source
 from neff_bench.rules.report import forecast
 from neff_bench.rules.source import Source
+from tests.rules.kernels import found, whole
 
 KERNEL = """\
 import numpy as np
@@ -259,7 +262,9 @@ def test_imports_of_the_old_dialect_are_one_finding_and_a_path_below_here_is_sho
     )
     command = [sys.executable, "-m", "neff_bench", "check", str(tmp_path / "old.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.stdout.count("NBLN156") == 1 and done.stdout.startswith("old.py:1: warning NBLN156 2 imports: ")
+    assert done.stdout.count("NBLN156") == 1 and done.stdout.startswith("old.py:1: warning NBLN156 AWS's notes say")
+    strict = subprocess.run([*command, "--strict"], capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+    assert strict.startswith("old.py:1: error NBLN156") and "refuses it (NBLN156)\n" in strict
 
 
 def test_a_name_and_an_argument_that_the_old_dialect_lacks_are_errors(tmp_path):
@@ -275,8 +280,8 @@ def test_a_name_and_an_argument_that_the_old_dialect_lacks_are_errors(tmp_path):
 
 def test_a_positional_argument_that_a_function_lacks_is_an_error():
     said = "nisa.dma_transpose takes 1 positional argument but 2 positional arguments (and 1 keyword-only argument) were given"
-    found = of_refusal(said, "k.py:3", "trn2")
-    assert found is not None and (found.code, found.level) == ("NBLN104", "error")
+    one = of_refusal(said, "k.py:3", "trn2")
+    assert one is not None and (one.code, one.level) == ("NBLN104", "error")
 
 
 def test_nl_divide_is_refused_on_every_chip():
@@ -299,3 +304,77 @@ def k(x):
         {one.code for one in of_source(Source(text.format(name), "k.py"), "trn1")} for name in ("zeros", "ndarray")
     ]
     assert ["NBLB118" in found for found in codes] == [True, False]
+
+
+OLD = """\
+import numpy as np, neuronxcc.nki as nki, neuronxcc.nki.language as nl
+@nki.jit
+def kernel(a):
+    x = nl.load(a)
+    {line}
+    return x
+kernel(np.zeros((128, 64), np.float32))
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "exit_code"),
+    [
+        ("y = nl.exp(3)", 1),  # NkiValidationError that no rule names
+        ("y = x.no_such_method()", 1),
+        ("y = np.exp(x)", 1),
+        ("y = None\n    y.shape", 1),
+        ("y = x.astype(nl.bfloat16)\n    i = nl.arange(64)\n    y = (i // 3) * i", 0),  # NotModelledError
+    ],
+)
+def test_a_mistake_of_an_old_kernel_is_refused_and_what_is_not_modelled_is_not(tmp_path, line, exit_code):
+    path = tmp_path / "kernel.py"
+    path.write_text(OLD.format(line=line))
+    done = check(path)
+    assert done.returncode == exit_code, done.stdout + done.stderr
+    assert ("cannot tell" in done.stdout) is not exit_code and (
+        "the simulator refuses it" in done.stdout
+    ) is not exit_code
+
+
+def test_strict_calls_a_warning_an_error(tmp_path):
+    path = tmp_path / "old.py"
+    path.write_text("import neuronxcc.nki as nki\n@nki.jit\ndef f(x):\n    return x\n")
+    done = check(path, "--strict", "--sdk", "2.32")
+    assert done.returncode == 1 and "error NBLN156" in done.stdout and ": warning " not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("call", "releases"),
+    [
+        ("nisa.nc_matmul(dst=p, stationary=x, moving=x, accumulate=True)", ""),
+        ("nisa.activate2(dst=p, op=nl.exp, data=x)", "2.30 2.31 2.32"),
+        ("nisa.tensor_reduce(x, nl.add)", "2.28 2.29 2.30 2.31 2.32"),
+        ("nisa.bn_stats(x, x, x, x)", "2.28 2.29 2.30 2.31 2.32"),
+        ("nisa.tensor_copy(x, dst=x, src=x)", "2.28 2.29 2.30 2.31 2.32"),
+        ("nisa.tensor_copy(*a)", ""),
+        ("nisa.tensor_copy(**a)", ""),
+        ("nl.abs_max(x, x)", "2.29"),
+        ("nl.cast(x)", "2.28 2.29 2.30 2.31 2.32"),
+        ("if a: nl.cast(x)", ""),
+        ("nl.range(3)", ""),
+    ],
+)
+def test_a_call_is_held_against_the_declarations_of_each_release(call, releases):
+    text = f"import nki, nki.isa as nisa, nki.language as nl\n@nki.jit\ndef k(a, x, p):\n    {call}\n"
+    of_declarations = [one for one in of_source(Source(text, "k.py"), "trn2") if one.code in ("NBLN161", "NBLN162")]
+    told = {one for each in of_declarations for one in each.releases}
+    named = {one for each in of_source(Source(text, "k.py"), "trn2") if each.code[3] == "N" for one in each.releases}
+    assert (told or named & {"2.29"}) == set(releases.split())
+
+
+def test_a_rule_that_says_more_stands_for_the_declarations():
+    text = "import nki, nki.isa as nisa\n@nki.jit\ndef k(x):\n    nisa.tensor_copy(dst=x, src=x, mask=x)\n"
+    assert [one.code for one in of_source(Source(text, "k.py"), "trn2")] == ["NBLN103"]
+
+
+def test_a_moving_tile_of_the_whole_psum_is_refused_before_trn3_alone(tmp_path):
+    text = whole("m=F((128,2048))\np=P((64,2048))\nnisa.nc_matmul(dst=p,stationary=x,moving=m)\n")
+    every, refused = found(text, "trn3", 1, tmp_path / "kernel.py")
+    assert every == [] and "is not modelled" in refused
+    assert [one.code for one in found(text, "trn2", 1, tmp_path / "kernel.py")[0]] == ["NBLS407"]

@@ -76,20 +76,20 @@ def test_what_is_simulated_says_so_with_model_and_error(format):
 
 def test_a_row_without_a_range_or_with_inexact_counts_is_marked_and_the_foot_says_why():
     known = {"total_time_low_us": 43.0, "total_time_high_us": 80.0, "case": "known"}
-    error = "-60 to +90 % on hardware, the farthest of 9 rows of 3 repositories: AWS may compile this HLO to another program; counts are not exact"
+    error = "-60 to +90 % on hardware, the farthest of 9 rows of 3 repositories: the simulator's own compiler made it, AWS's may make another; counts are not exact"
     lines = render([row(**known), row(time_error=error)], "table").splitlines()
     assert [line for line in lines if "56.0 (43-80)" in line]
     assert [line for line in lines if "56.0" in line and "~*" in line]
-    assert lines[-1] == "~ no range, * widest range: AWS may compile this HLO to another program."
+    assert lines[-1] == "~ no range, * widest range: the simulator's own compiler made it, AWS's may make another."
     assert "exact unless *" in lines[-3]
 
 
 @pytest.mark.parametrize(
     ("errors", "said"),
     [
-        ([None], "8 of 10 lie in it on hardware ("),
-        ([None, "the model was never compared"], "8 of 10 lie in it on hardware, unless * ("),
-        (["the model was never compared"], "as far off as any row yet measured ("),
+        ([None], "held on hardware for 8 of 10 kernels ("),
+        ([None, "the model was never compared"], "held on hardware for 8 of 10 kernels, not * ("),
+        (["the model was never compared"], "as wide as the largest errors yet seen ("),
     ],
 )
 def test_the_foot_promises_eight_of_ten_only_to_rows_whose_range_does(errors, said):
@@ -129,7 +129,10 @@ def test_a_time_with_a_range_is_rounded_once():
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize(
     "error",
-    [None, "-60 to +90 %, the farthest of 9 rows: AWS may compile this HLO to another program; counts are not exact"],
+    [
+        None,
+        "-60 to +90 %, the farthest of 9 rows: the simulator's own compiler made it, AWS's may make another; counts are not exact",
+    ],
 )
 def test_a_row_with_a_name_of_forty_characters_takes_one_line_and_the_foot_three(width, error):
     long = {

@@ -60,7 +60,7 @@ CALLS: dict[str, dict[str, Run | Within | Shown]] = {
         "neff-bench latency --backend torch": Run("", code=(0, 2), more="--iterations 1"),
         "neff-bench latency --backend neuron": Run("error: Neuron device not available: no /dev/neuron*", code=2),
         "generate-neffs --shapes shapes.yaml --out neffs --force": Run("1 built"),
-        "generate-neffs --shapes shapes.yaml --out neffs": Run("nothing to build: all 1 cases in neffs are up to date"),
+        "generate-neffs --shapes shapes.yaml --out neffs": Run("nothing to build: neffs is up to date (1 case)"),
         "neff-bench latency --warmup 5": Run("measured: ", more="--backend numpy"),
         "neff-bench latency --iterations 20": Run("median of 20", more="--backend numpy"),
         "neff-bench latency --preset tiling": Within(SUITE),
@@ -75,7 +75,7 @@ CALLS: dict[str, dict[str, Run | Within | Shown]] = {
     "tiles-and-neff-files.md": {
         "generate-neffs --shapes matmuls.yaml --list": Run("matmul_xla_M128_K128_N128_float16_inf2_lnc1"),
         "generate-neffs --shapes matmuls.yaml --out neffs -v --force": Run("1 built"),
-        "generate-neffs --shapes matmuls.yaml --out neffs": Run("nothing to build: all 1 cases in neffs are up to date"),
+        "generate-neffs --shapes matmuls.yaml --out neffs": Run("nothing to build: neffs is up to date (1 case)"),
         "neff-bench inspect neffs/matmul_xla_M128_K128_N128_float16_inf2_lnc1/graph.neff": Run("sunda"),
         "neff-bench inspect neffs": Run("NEFF in neffs/matmul_xla_M128_K128_N128_float16_inf2_lnc1"),
         "neff-bench inspect neffs/matmul_xla_M128_K128_N128_float16_inf2_lnc1/model/graph.hlo": Run("FLOPs 4194304"),

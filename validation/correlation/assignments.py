@@ -33,7 +33,7 @@ def assign(xT, cT, c_sq):
 
 
 class Assignment(NamedTuple):
-    """Of points to centroids of this width."""
+    """Assigns points to centroids of this width."""
 
     points: int
     width: int

@@ -73,7 +73,7 @@ SUMMARIES = ("rishic3/asst4-trainium2", "ef7e4ef", "part1/profile_view_")
 
 
 class Run(NamedTuple):
-    """What was run. file, function: the kernel. changes: other values of its constants. shapes and dtypes of its arguments in `inputs`,
+    """Holds what was run. file, function: the kernel. changes: other values of its constants. shapes and dtypes of its arguments in `inputs`,
     numbers in `numbers`. static: no descriptors are made on the device, for `--disable-dge` or as all traces of trn1 show."""
 
     family: str

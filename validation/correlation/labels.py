@@ -1,4 +1,4 @@
-"""By which clock a row was measured, with which release of the SDK, and which row a newer measurement of the same case has replaced.
+"""Says by which clock a row was measured, with which release of the SDK, and which row a newer measurement of the same case has replaced.
 
 - `profile`: from the first to the last event of a trace, the profiler's `total_time`.
 - `execution`: the device latency of one launch, as the runtime, `nki.benchmark` and `neuron-bench` tell it.

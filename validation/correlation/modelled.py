@@ -1,4 +1,4 @@
-"""What the model and two trivial models say about a measured row."""
+"""Says what the model and two trivial models say about a measured row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a driver takes from a checkout: files of one commit, whatever is checked out there, so that a figure and its kernel are those of one
+"""Says what a driver takes from a checkout: files of one commit, whatever is checked out there, so that a figure and its kernel are those of one
 commit; traces; and kernels, recorded."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the comparison says: errors of the total by class, coverage of the intervals, active times, and the order of variants."""
+"""Says what the comparison says: errors of the total by class, coverage of the intervals, active times, and the order of variants."""
 
 from __future__ import annotations
 

@@ -41,10 +41,9 @@ def choices_of(words: Sequence[str]) -> Choices:
 
 
 class Search:
-    """Which combinations are tried: all of a grid of at most `trials`, else those that a tree-structured Parzen estimator proposes.
+    """Holds which combinations are tried: all of a grid of at most `trials`, else those that a tree-structured Parzen estimator proposes.
 
-    It is an iterator that asks for the next combination when it is wanted, so each proposal knows all results until then.
-    Raises `WrongCall` where a search needs Optuna and there is none.
+    Each is proposed when it is wanted, from all results until then. Raises `WrongCall` where a search needs Optuna and there is none.
     """
 
     def __init__(self, choices: Choices, trials: int, seed: int) -> None:

@@ -69,7 +69,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 
 class Limits(NamedTuple):
-    """How variants are answered. `sdk`: the release that may refuse them. `jobs`: how many at once. `timeout_s`, `memory_bytes`: for one.
+    """Says how variants are answered. `sdk`: the release that may refuse them. `jobs`: how many at once. `timeout_s`, `memory_bytes`: for one.
     `force`: also those that an earlier call has answered."""
 
     sdk: str

@@ -31,7 +31,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What differs in one case; the largest difference first. `lines`: time on all engines. `path`: what the critical path is spent on."""
+    """Holds what differs in one case; the largest difference first. `lines`: time on all engines. `path`: what the critical path is spent on."""
 
     case: str
     total: Change

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Figures(msgspec.Struct):
-    """What the looks at a case are compared by, in microseconds. `lines`: by place, the time on all engines. `texts`: the source files as they
+    """Holds what the looks at a case are compared by, in microseconds. `lines`: by place, the time on all engines. `texts`: the source files as they
     were, by the name that a place has for them."""
 
     busy_us: dict[str, float]

@@ -33,7 +33,7 @@ class LookFailed(NeffBenchError):
 
 
 class Save(msgspec.Struct):
-    """What is known of a save. `busy`: a look is under way. `broken`: why it has no number."""
+    """Holds what is known of a save. `busy`: a look is under way. `broken`: why it has no number."""
 
     number: int
     at: str
@@ -52,7 +52,7 @@ class Save(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """What a page shows. `save`: the newest. `numbered`: the one whose rows are shown. `good`: the one whose rows and picture are shown; it is older than `save` while that one is worked
+    """Says what a page shows. `save`: the newest. `numbered`: the one whose rows are shown. `good`: the one whose rows and picture are shown; it is older than `save` while that one is worked
     on or broken; `last`: the good one before it. `since_last`, `since_pinned`: of the rows that are shown."""
 
     save: int
@@ -154,7 +154,7 @@ class Session:
         return Drawing(title, [save.programs for save in known], texts, constants)
 
     def draw(self, drawing: Drawing) -> bytes | None:
-        """Return the picture, from a process of its own; None where that fails. For a thread."""
+        """Return the picture, from a process of its own; None where that fails. A thread calls it."""
         try:
             return next((told.page for told in self._asked(drawing, lambda _: None) if told.page), None)
         except LookFailed:

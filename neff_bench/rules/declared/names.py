@@ -5,7 +5,8 @@ import ast
 from collections.abc import Iterator
 
 from neff_bench.rules.judges import called, dropped, kernel, keyword, name, refusal, renamed, replaced, source
-from neff_bench.rules.rule import OfSource, Place, rule
+from neff_bench.rules.rule import OfReleases, OfSource, Place, rule
+from neff_bench.rules.signatures import misfits, unknown
 from neff_bench.rules.source import Source
 
 _NO_TILE = ("register_", "get_", "nc_version", "core_", "engine", "oob_mode", "dge_mode", "reduce_cmd", "matmul_perf_mode", "dma_engine")
@@ -144,5 +145,7 @@ rule("N150", "nki.trace is gone", "nki.jit", "migration stubs", "DA", name("nki.
 rule("N151", "decorators of nki.compiler are gone", "leave them out: the current compiler takes instructions as they are", "migration stubs", "DA", name("nki.compiler.skip_middle_end_transformations", "nki.compiler.enable_stack_allocator", "nki.compiler.force_auto_alloc"))
 rule("N152", "nki.compiler.sbuf and psum place no tiles", "nl.ndarray(..., address=(partition, byte))", "migration stubs", "DA", name("nki.compiler.sbuf.alloc", "nki.compiler.sbuf.mod_alloc", "nki.compiler.psum.alloc", "nki.compiler.psum.mod_alloc"))
 rule("N153", "kernels of the compiler's package are gone", "the kernel of nki-library (nkilib) of the same purpose", "migration", "D", source(_package_kernels))
-rule("N155", "nki has no such name", "a name of the API reference; see what the message proposes", "stubs old trnrand", "DA", refusal(r"^(neuronxcc\.)?nki\.(isa|language) has no '"), says="attribute missing")
+rule("N155", "nki has no such name", "a name of the API reference; see what the message proposes", "stubs old trnrand", "DA", refusal(r"^(neuronxcc\.)?nki\.(isa|language|collectives) has no '"), says="attribute missing")
 rule("N154", "a product is not added to a tile", "nisa.nc_matmul(dst=psum, ..., accumulate=True) after the first", "migration", "D", source(_added_products))
+rule("N161", "a call has the arguments of the release's declaration", "the arguments that the message names", "stubs", "DA", OfReleases(misfits), until="2.32", says="missing argument; unexpected keyword argument; too many positional arguments")
+rule("N162", "the release has no such name", "a name of the API reference", "stubs", "DA", OfReleases(unknown), until="2.32", says="attribute missing")

@@ -1,8 +1,7 @@
 """Leads from what traces show to constants of a chip, each with a 95 % interval, and only where the traces say something.
 
-A constant is the median over traces of each trace's own mean: totals add up what single instructions take, and a long trace must not
-outvote the others. The interval comes from drawing again: whole traces where there are enough of them, since the instructions of one
-trace share its surroundings; single measurements elsewhere.
+A constant is the median over traces of each trace's own mean. The interval comes from drawing whole traces again where there are enough of them,
+since the instructions of one trace share its surroundings; else from drawing single measurements.
 """
 
 from __future__ import annotations

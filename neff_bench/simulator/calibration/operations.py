@@ -34,7 +34,7 @@ class Operand(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """What the cost of an operation follows from. `pointer`: an operand is one value for each partition."""
+    """Holds what the cost of an operation follows from. `pointer`: an operand is one value for each partition."""
 
     opcode: str
     engine: Engine
@@ -44,7 +44,7 @@ class Operation(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """How often an operation occurs in a profile, and how long it lasts there, in nanoseconds."""
+    """Holds how often an operation occurs in a profile, and how long it lasts there, in nanoseconds."""
 
     operation: Operation
     occurrences: int

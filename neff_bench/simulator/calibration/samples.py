@@ -1,7 +1,7 @@
 """Reads single constants of a chip off a timeline: one number for each place where the hardware shows one.
 
-A duration shows the latency of an operation. Two neighbours of one engine whose times overlap show how soon results follow each other: the
-second waited for the engine and for nothing else. The first and the last instruction of the kernel show what surrounds it.
+A duration shows the latency of an operation; two neighbours of one engine whose times overlap how soon results follow each other; the first and the last
+instruction of the kernel what surrounds it.
 """
 
 from __future__ import annotations

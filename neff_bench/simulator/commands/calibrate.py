@@ -39,11 +39,9 @@ class Calibrated:
 
 
 def calibrate(traces: Sequence[Path], neffs: Sequence[Path]) -> Calibrated:
-    """Fit the constants of the chip that the traces were taken on. `traces`: NTFF files, whole-profile JSON, Parquet directories, and archives of
-    the profiled store that `neff-bench probes` made.
-    `neffs`: from which the instructions of an NTFF get their operands.
+    """Fit the constants of the chip that the traces were taken on. Raises SimulatorError and ParseError.
 
-    Raises SimulatorError when the traces are of several chips, or of none that is known, and ParseError for files that cannot be read.
+    `traces`: NTFF files, whole-profile JSON, Parquet directories, archives of `neff-bench probes`. `neffs`: give the instructions of an NTFF their operands.
     """
     with unpacked(traces, neffs) as (traces, neffs):
         return _calibrated(traces, neffs)

@@ -1,8 +1,4 @@
-"""Implements `capture`: it runs a simulated NEFF on the inputs it is given, and writes its traces and outputs.
-
-Argument list, file names and output lines: AWS docs tools/neuron-explorer/how-to-profile-workload.rst and the scripts of
-github aws-neuron/nki-library test/utils/profiler_utils.py.
-"""
+"""Implements `capture`: it runs a simulated NEFF on the inputs it is given, and writes its traces and outputs."""
 
 from __future__ import annotations
 
@@ -117,10 +113,7 @@ def _pairs(request: CaptureRequest, ranks: int) -> list[Sequence[tuple[str, str]
 
 
 def _fault(request: CaptureRequest) -> Fault | None:
-    """Return the planned fault; None where none is planned, and for one that cannot happen in this call.
-
-    Notifications overflow only where they are on, and one small buffer (--single-io) exhausts no memory.
-    """
+    """Return the planned fault; None where none is planned, and for one that cannot happen in this call."""
     fault = planned_fault("capture", request.neff)
     if fault is None:
         return None

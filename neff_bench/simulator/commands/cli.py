@@ -285,7 +285,7 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainOptions(OutputOptions):
-    """Which NEFF, and what is said of it."""
+    """Holds which NEFF is explained, and what is said of it."""
 
     neff: str | None = argument(type=click.Path())
     what_if: tuple[str, ...] = option(

@@ -19,10 +19,9 @@ from neff_bench.simulator.program import ENGINES, Program
 def compile_model(
     model: str, framework: str, target: str, lnc: int | None, output: str, disable_dge: bool = False
 ) -> Program:
-    """Compile. `framework`: NKI for a kernel.json, XLA for a serialized HloModuleProto (or a directory with graph.hlo). `disable_dge`:
-    descriptors are made at compile time.
+    """Compile `framework` NKI, a kernel.json, or XLA, a serialized HloModuleProto (or a directory with graph.hlo). Raises CompileError.
 
-    Raises CompileError with the place in the user's source.
+    `disable_dge`: descriptors are made at compile time.
     """
     before_work(planned_fault("compile", model))
     chip = chip_for(target)

@@ -1,8 +1,7 @@
 """Says where the time of a program goes: the critical path, waits, what bounds the kernel, and which lines are hot.
 
-The critical path is followed back from the last instruction. Where an instruction started when a signal came, the step before
-is the instruction that sent the signal. Where it started when its engine came free, the step before is the engine's instruction
-before it.
+The critical path is followed back from the last instruction: to the one that sent the signal for which an instruction started, else to the one
+before it on its engine.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from neff_bench.simulator.costs.transfers import start_ns
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
+from neff_bench.simulator.timing.stated_error import not_comparable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ class Explanation:
 
     waits_us: (core, engine, whom it waited for) -> time. lines: (source, on the critical path, on all engines), longest first; a line holds
     what the functions that it calls did. uncompared: operations that hold an engine for more than a tenth of the time, and were never
-    compared with hardware.
+    compared with hardware. unlike: why no kernel that was compared with hardware is like this one, empty where one is.
     """
 
     total_us: float
@@ -64,6 +64,7 @@ class Explanation:
     lines: list[tuple[str, float, float]]
     segments: tuple[Segment, ...]
     uncompared: tuple[str, ...]
+    unlike: str
 
 
 def explain(program: Program, schedule: Schedule) -> Explanation:
@@ -90,6 +91,7 @@ def explain(program: Program, schedule: Schedule) -> Explanation:
         lines=lines,
         segments=tuple(reversed(segments)),
         uncompared=uncompared(program, schedule),
+        unlike=not_comparable(program, schedule),
     )
 
 

@@ -37,6 +37,11 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
         f"simulated: {round(explanation.total_us, 3):.1f} us in all, {explanation.fixed_us:.1f} us of it before and after the kernel",
         f"bound by {explanation.bound_by}",
     ]
+    if explanation.path_us:
+        kernel_us = explanation.total_us - explanation.fixed_us
+        head[1] += f", {100 * max(explanation.path_us.values()) / kernel_us:.0f} % of the critical path"
+    if explanation.unlike:
+        head.append(f"widest range (*): {explanation.unlike}")
     if explanation.uncompared:
         head.append(f"never compared with hardware: {', '.join(explanation.uncompared)}")
     if not findings.sensitivity:
@@ -56,7 +61,7 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
             list(_waits(explanation))[:lines],
         ),
         _grid(
-            "lines: your source; of DMAs that move at the same time, the critical path has only the one that ends last",
+            "lines of your source. critical path: of DMAs that move at the same time, only the one that ends last is on it; engine time: work of engines, without what DMAs move",
             ("source", "critical path us", "engine time us"),
             list(_lines(explanation))[:lines],
         ),
@@ -80,7 +85,7 @@ def _advice_grid(found: Sequence[Advice]) -> Grid:
     if not found:
         return Grid((), (), ["no rule found anything that would save 2 % of the time"], title="advice")
     return _grid(
-        "advice; gain: a guess of what the edit saves of the critical path; it can save more, less, or cost time",
+        "advice, the largest gain first; gain: a guess of what the edit saves; it can save more, less, or cost time",
         ("do", "gain us", "why"),
         _advice(found),
     )

@@ -35,7 +35,7 @@ VARIABLE = "NEURON_SIM_FAULTS"
 
 @dataclass(frozen=True)
 class Fault:
-    """What to do wrong. `seconds`: how long, for the faults that take time."""
+    """Holds what to do wrong. `seconds`: how long, for the faults that take time."""
 
     name: str
     seconds: float = 3600.0

@@ -1,7 +1,4 @@
-"""Implements `neuron-sim nkilib-tests`: nki-library's integration tests in their `simulation` mode, on this recorder and executor.
-
-Their public tree needs a few modules that are not public; `neff_bench.simulator.nki.nkilib_plugin` says which and what stands in.
-"""
+"""Implements `neuron-sim nkilib-tests`: nki-library's integration tests in their `simulation` mode, on this recorder and executor."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ _EXITS = {0: 0, 1: 1, 2: 1, 3: 1, 4: 2, 5: 1}
 
 @dataclass(frozen=True, kw_only=True)
 class NkilibTestsOptions:
-    """What is asked of `neuron-sim nkilib-tests`."""
+    """Holds what is asked of `neuron-sim nkilib-tests`."""
 
     path: Path = argument(required=True, type=click.Path(file_okay=False, path_type=Path))
     pytest_args: tuple[str, ...] = argument(default=(), nargs=-1, type=click.UNPROCESSED)
@@ -134,8 +131,10 @@ def environment(path: Path, run_all: bool, seed: int) -> dict[str, str]:
 
     The seed makes a run repeatable: the names and the number of their random tests follow from it.
     """
-    paths = [str(IMPORT_ROOT), str(path / "src"), str(path), *filter(None, [os.environ.get("PYTHONPATH")])]
-    made = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PYTHONDONTWRITEBYTECODE="1")
+    source = path / "src"
+    # Their tests import `nkilib_src.nkilib`; those of what an installed library offers import `nkilib`.
+    paths = [IMPORT_ROOT, source, source / "nkilib_src", path, *filter(None, [os.environ.get("PYTHONPATH")])]
+    made = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, paths)), PYTHONDONTWRITEBYTECODE="1")
     made["NKILIB_TESTS_SEED"] = str(seed)
     made.setdefault("OPENBLAS_NUM_THREADS", "1")
     made.setdefault("NKILIB_LOG_LEVEL", "ERROR")

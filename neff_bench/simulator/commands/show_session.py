@@ -1,7 +1,4 @@
-"""Implements `show-session`: what one trace holds, without its NEFF.
-
-Fields: github aws-neuron/nki-library test/utils/metrics_collector.py. CycleCount is in picoseconds, as in real sessions.
-"""
+"""Implements `show-session`: what one trace holds, without its NEFF. CycleCount is in picoseconds, as in real sessions."""
 
 from __future__ import annotations
 

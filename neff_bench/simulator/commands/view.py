@@ -41,10 +41,7 @@ class Profile:
 
 
 def load_profile(neff_path: str, session: str | None, changes: Sequence[str] = ()) -> Profile:
-    """Compute the profile. `session`: the trace that must belong to the NEFF; None to do without. `changes`: what-if constants.
-
-    Raises CaptureError and ViewError.
-    """
+    """Compute the profile. `session`: the trace that must belong to the NEFF; None to do without. `changes`: what-if constants."""
     neff = read_neff_content(neff_path)
     chip = chip_for(neff.program.target)
     for change in changes:

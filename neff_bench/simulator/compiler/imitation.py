@@ -1,9 +1,9 @@
 """Says what AWS's compiler makes of a kernel. docs/model.md says what shows each of the passes, and what the model is worth without it.
 
 A kernel of the current dialect stays as it is written, but for loads of what still lies in SBUF. One of the old dialect that skips the middle end
-(`nki.compiler.skip_middle_end_transformations`) keeps its computations; its tiles are new ones where they are overwritten, its copies are shared between engines and its stores put in order. Any other of the old dialect goes through
-the middle end: what is loaded or computed again is done once, as long as SBUF has room, neighbouring tiles are handled by one instruction,
-and a kernel whose tiles do not fit spills. Which tiles AWS's compiler keeps and spills is not known: such a program says so (`Program.before_middle_end`).
+(`nki.compiler.skip_middle_end_transformations`) keeps its computations; its overwritten tiles are new ones, its copies are shared between engines and its
+stores put in order. Any other of the old dialect goes through the middle end: what is repeated is done once as long as SBUF has room, neighbouring
+tiles are handled by one instruction, and a kernel whose tiles do not fit spills. Which tiles is not known: the program says so.
 """
 
 from __future__ import annotations

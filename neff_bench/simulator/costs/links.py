@@ -2,15 +2,10 @@
 
     time = start of a DMA + steps x step latency + bytes sent / bandwidth
 
-Everything here is from AWS's documentation and was **never compared with hardware**. From neuron-runtime/explore/
-intranode-collective-comm.rst: a step takes 1-2 us; the algorithm follows from the size of the whole buffer (Mesh below 1 MiB, RDH
-to 56 MiB, KangaRing above, Ring where a device has one rank of the group); every algorithm sends (N - 1) chunks for an all-gather
-and a reduce-scatter, and twice that for an all-reduce. Mesh takes one step between the ranks of a device and two between devices.
-
-Ranks lie on the devices in order: with LNC 2, ranks 0 to 3 are on the first device of a trn2. The cores of a device share its links
-evenly, and send and receive at once. Ranks of one device reach each other at the rate of their DMA engines. The two cores of a rank share
-a collective of tensors in HBM. All ranks arrive at the same time: they run one program. Collectives of one rank
-slow each other down by the HBM and the DMA engines that they share, and by nothing else.
+All of it is from AWS's documentation (neuron-runtime/explore/intranode-collective-comm.rst) and was **never compared with hardware**. Every algorithm
+sends (N - 1) chunks for an all-gather and a reduce-scatter, and twice that for an all-reduce. Ranks lie on the devices in order, arrive at the same time,
+and the cores of a device share its links evenly. Ranks of one device reach each other at the rate of their DMA engines. The two cores of a rank share a
+collective of tensors in HBM. Collectives of one rank slow each other down by the HBM and the DMA engines that they share, and by nothing else.
 """
 
 from __future__ import annotations
@@ -33,7 +28,7 @@ MAX_PACKET_BYTES = 64 << 10
 
 
 class Plan(NamedTuple):
-    """How a collective runs. `steps`: one after the other. `sent_bytes`: by one rank. `bandwidth`: bytes/ns of one core's share of its
+    """Says how a collective runs. `steps`: one after the other. `sent_bytes`: by one rank. `bandwidth`: bytes/ns of one core's share of its
     device's links, 0 within a device."""
 
     algorithm: str

@@ -35,7 +35,7 @@ what a tile holds. Of Vector and Scalar: the operator."""
 
 
 class Row(NamedTuple):
-    """What an operation costs on an engine, for these dtypes and memories; in one of these `modes`, or in any where none is named.
+    """Holds what an operation costs on an engine, for these dtypes and memories; in one of these `modes`, or in any where none is named.
 
     cycles: of the engine's clock, for each column of the widest operand (on the PE: of what moves, or of the weights). added_cycles: once.
     instructions: how often that is paid. interval, latency: the constants of the chip that are added to the time until the

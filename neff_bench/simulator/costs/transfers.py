@@ -130,9 +130,8 @@ def transfers_of(given: Iterable[Transfer]) -> Transfers:
 def trigger_engine(instruction: Instruction, program: Program) -> int:
     """Return the index of the engine that triggers a DMA.
 
-    Where the kernel leaves it open, the choice is that of compiled kernels on trn2: inputs and outputs go through software
-    descriptors on GpSimd; internal HBM is read on Sync and written on Scalar
-    (docs/model.md, Evidence)."""
+    Where the kernel leaves it open: inputs and outputs by software descriptors on GpSimd; internal HBM is read on Sync and written on Scalar.
+    """
     if not _is_open(instruction):
         return ENGINES.index(instruction.engine)
     if instruction.op == "sendrecv":
@@ -199,9 +198,9 @@ def transfer_of(instruction: Instruction, program: Program, engine: int) -> Tran
 def _ports(instruction: Instruction, program: Program) -> tuple[int, int]:
     """Return the first port and the number of ports of the side that touches fewer partitions of SBUF; all ports where none is touched.
 
-    A descriptor that is made at compile time, or by GpSimd, belongs to the DMA engine of its port. AWS docs
-    nki/get-started/about/nki-dma-overview.rst, examples 1 and 2: four partitions are loaded by one DMA engine, 128 by all, each with
-    2 KiB of eight rows. How hardware spreads its own descriptors over fewer partitions no trace shows: over all DMA engines here."""
+    A descriptor that is made at compile time, or by GpSimd, belongs to the DMA engine of its port (AWS docs nki/get-started/about/nki-dma-overview.rst).
+    How hardware spreads its own over fewer partitions no trace shows: over all DMA engines here.
+    """
     found = (0, PORTS)
     for access in (*instruction.writes.values(), *instruction.reads.values()):
         buffer = program.buffers[access.buffer]

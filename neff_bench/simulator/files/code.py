@@ -1,8 +1,4 @@
-"""Keeps the machine code of a program as a member of its NEFF, so that it is assembled once: `compile` writes it, and `capture`, `view`
-and `explain` read it.
-
-It is good for the timing model that made it. A NEFF without it, or with that of another model, is assembled again.
-"""
+"""Keeps the machine code of a program as a member of its NEFF, so that it is assembled once. Another timing model assembles it again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Writes and reads the simulated NEFF: the real container (1024-byte header, gzip tar) with the program as an extra member.
 
-Layout: AWS docs neuron-runtime/explore/work-with-neff-files.rst (`neff_header_t`), checked on the NEFFs of github
-aws-neuron/nkipy spike/tests/artifacts. The same program gives the same bytes: no time, no random number.
+The same program gives the same bytes: no time, no random number.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _FEATURE_BITS = 0x209C00
 
 
 class NeffContent(msgspec.Struct, frozen=True):
-    """What `read_neff_content` finds: the program, the header's uuid and hash (16 bytes each) and its `name` field.
+    """Holds what `read_neff_content` finds: the program, the header's uuid and hash (16 bytes each) and its `name` field.
 
     `codes`: machine code of each core, None when another timing model assembled it.
     """

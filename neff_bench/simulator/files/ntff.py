@@ -35,7 +35,7 @@ _NOTIFY = OPCODES["NOTIFY"]
 
 @dataclass(frozen=True)
 class TraceHead:
-    """What identifies a simulated trace. By core: its physical number, execution time, traced instructions, semaphore events.
+    """Holds what identifies a simulated trace. By core: its physical number, execution time, traced instructions, semaphore events.
     `schedule`: its times, for `decode_times`."""
 
     uuid: bytes

@@ -1,7 +1,4 @@
-"""Writes the profile JSON: `summary-json`, `summary-text` and the full `json` layout of `view`.
-
-Layout and units are those of public files (docs/model.md, Evidence): every table a list of records, timestamps in ns, percents as fractions.
-"""
+"""Writes the profile JSON: `summary-json`, `summary-text` and the full `json` layout of `view`."""
 
 from __future__ import annotations
 

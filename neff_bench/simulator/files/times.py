@@ -1,7 +1,6 @@
-"""Writes and reads the schedule of a simulated execution: the last bytes of its trace's data area, for `capture` and `view`.
+"""Writes and reads the schedule of a simulated execution: the last bytes of its trace's data area.
 
-The records of a trace are in whole picoseconds, and do not say which instruction another one waited for. What `view` answers must
-not depend on a second simulation, so the trace holds the times as they were computed. The machine code is in the NEFF.
+The records of a trace are in whole picoseconds, and do not say which instruction another one waited for; `view` must not simulate again to know.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Says how much of SBUF and PSUM is in use at each moment of a schedule.
-
-A tensor takes its memory from the start of the first instruction that uses it to the end of the last, transfers included.
-"""
+"""Says how much of SBUF and PSUM is in use at each moment of a schedule: a tensor from its first instruction to the end of its last."""
 
 from __future__ import annotations
 

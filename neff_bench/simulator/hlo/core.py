@@ -1,7 +1,4 @@
-"""Keeps one physical core while a graph is recorded: its tensors in HBM, its tiles, and how AWS's compiler moves them.
-
-It does what public programs of AWS's compiler show (docs/model.md, Evidence).
-"""
+"""Keeps one physical core while a graph is recorded: its tensors in HBM, its tiles, and how AWS's compiler moves them (docs/model.md, Evidence)."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ class Core:
         nisa.dma_copy(dst=dst, src=src, engine=engine)
 
     def store(self, dst: Any, src: Any) -> None:
-        """Store from SBUF to HBM, on a queue of its own: a store that waits for its result must not hold up loads.
-
-        Only software descriptors change the dtype on the way.
-        """
+        """Store from SBUF to HBM, on a queue of its own, so that it holds up no loads. Only software descriptors change the dtype on the way."""
         hardware = self.has_hardware_descriptors and dst.dtype == src.dtype
         nisa.dma_copy(dst=dst, src=src, engine=nisa.engine.scalar if hardware else nisa.engine.gpsimd)
 

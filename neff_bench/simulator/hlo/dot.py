@@ -24,7 +24,7 @@ HALF = "bfloat16"
 
 
 class Operands(Protocol):
-    """What a product needs of the kernel that it is part of: where its operands lie, and which of them are loaded."""
+    """Holds what a product needs of the kernel that it is part of: where its operands lie, and which of them are loaded."""
 
     core: Core
     pool: Pool
@@ -160,10 +160,7 @@ def _load_transposed(kernel: Operands, matrix: Matrix, rows: Span, cols: Span, t
 
 
 def _transpose(kernel: Operands, source: Any, height: int, k: int, place: Any) -> None:
-    """Transpose [rows, K] in SBUF to `place(n, count)` [128 of K, count, rows] from K tile n on, through PSUM.
-
-    A bank takes several tiles, which leave it together (both NEFFs of trn2).
-    """
+    """Transpose [rows, K] in SBUF to `place(n, count)` [128 of K, count, rows] from K tile n on, through PSUM, several tiles to a bank."""
     core, pool = kernel.core, kernel.pool
     narrow = SIZE_BYTES[source.dtype] == 1
     dtype = HALF if narrow else source.dtype

@@ -33,10 +33,7 @@ COLUMN_UNIT = 64
 
 
 def lower_hlo(hlo: bytes, target: str, lnc: int) -> Program:
-    """Return a program with the tensors input0, input1, ... and output0, output1, ... in the module's order.
-
-    Raises `CompileError` when `hlo` is not an HLO module, naming the first operation that is not modelled.
-    """
+    """Return a program with the tensors input0, input1, ... and output0, output1, ... in the module's order. Raises `CompileError`."""
     try:
         module = read_hlo(hlo)
     except ParseError as error:

@@ -1,9 +1,7 @@
 """Plans a graph: which values are computed tile by tile on the way to another, and which are written to HBM.
 
-Every computed value is a matrix (rows, cols) in row-major order. Rows are independent of each other in elementwise
-operations, in products (rows of the left operand) and in reductions over columns, so one pass over row tiles can
-evaluate a whole chain of them. A *stage* is such a pass; its result goes to HBM, where a later stage may read it in
-any shape.
+Every computed value is a matrix (rows, cols). Rows are independent of each other in elementwise operations, in products and in reductions over columns,
+so one pass over row tiles, a *stage*, can evaluate a whole chain of them. Its result goes to HBM, where a later stage may read it in any shape.
 """
 
 from __future__ import annotations

@@ -308,10 +308,7 @@ def _weight_bytes(terms: list[Term]) -> int:
 
 
 def _kept(terms: list[Term], root: Term, longest_bytes: int) -> list[Term]:
-    """Return the terms whose rows stay in SBUF: left operands of products, and what a reduction and something else both use.
-
-    Rows of more than `longest_bytes` are loaded, or computed, again for each use.
-    """
+    """Return the terms whose rows, up to `longest_bytes`, stay in SBUF: left operands of products, and what a reduction and something else both use."""
     uses: dict[Term, list[str]] = {}
     for term in terms:
         for operand in term.terms:

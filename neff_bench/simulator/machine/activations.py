@@ -1,7 +1,4 @@
-"""Computes activation functions on float32 arrays. Names and meanings: AWS Neuron SDK, "Supported Activation Functions".
-
-Hardware approximates them with piecewise polynomials; here they are exact to a few float32 ulp.
-"""
+"""Computes activation functions on float32 arrays, exact to a few ulp. Names: AWS Neuron SDK, "Supported Activation Functions"."""
 
 from __future__ import annotations
 

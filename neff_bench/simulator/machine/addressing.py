@@ -12,7 +12,7 @@ from neff_bench.simulator.program import Access, Buffer
 
 
 class Layout:
-    """What addressing needs to know of a buffer. `partition_bytes`: of one partition; of all of it in HBM."""
+    """Holds what addressing needs to know of a buffer. `partition_bytes`: of one partition; of all of it in HBM."""
 
     __slots__ = ("bytes", "name", "on_chip", "partition_bytes", "partitions")
 

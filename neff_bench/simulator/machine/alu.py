@@ -1,7 +1,6 @@
 """Computes the operators that vector instructions are programmed with (`op`, `op0`, `reduce_op`...), by their bare nl names.
 
-Arithmetic operators take float32 (or, where the documentation says so, 32-bit integers); bit operators take integers
-as bit patterns. Comparisons and logic give 1 or 0. Names: AWS Neuron SDK, "Supported Math Operators for NKI ISA".
+Arithmetic takes float32 or, where documented, 32-bit integers; bit operators take bit patterns. Comparisons and logic give 1 or 0.
 """
 
 from __future__ import annotations

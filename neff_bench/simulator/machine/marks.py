@@ -1,8 +1,5 @@
-"""Keeps flags for the bytes of a buffer: which were written, which two cores share.
-
-A buffer of gigabytes needs few of them: accesses take whole rows and tiles, so one flag stands for a granule, the longest
-run of bytes that every access takes whole or not at all.
-"""
+"""Keeps flags for the bytes of a buffer: which were written, which two cores share. One flag stands for a granule, the longest run of
+bytes that every access takes whole or not at all."""
 
 from __future__ import annotations
 

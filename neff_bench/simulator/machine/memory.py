@@ -28,10 +28,7 @@ _MARKED = {1: 0x01, 2: 0x0101, 4: 0x01010101}
 
 
 class Memory:
-    """Storage of every buffer, allocated when it is first touched; internal buffers are freed after their last access.
-
-    Peak memory is that of the buffers alive at one time, not of all that the program ever names.
-    """
+    """Storage of every buffer, allocated when it is first touched; internal buffers are freed after their last access."""
 
     def __init__(self, program: Program, watched: Collection[int], product: Product = np.matmul) -> None:
         """Make the memory of a run. `watched`: the buffers of which it is known later which bytes were written. `product`: computes a @ b."""

@@ -1,7 +1,7 @@
 """Computes float32 matrix products on all cores of the host.
 
-BLAS is held to one thread, and the large products of a long program are split here. BLAS's own threads wait for each other in a
-loop. On a busy machine this makes products of middling size, of which a program has many, ten times slower or worse.
+BLAS is held to one thread, and large products are split here: its own threads wait for each other in a loop, which makes products of middling size
+ten times slower on a busy machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What comes first, comes out first: a binary heap by `at`, then by `number`. An item comes before its children 2i + 1 and 2i + 2.
-
-A heap lies in two columns from `first` on; the caller makes them large enough and counts the items.
-"""
+"""What comes first, comes out first: a binary heap by `at`, then by `number`, in two columns from `first` on. The caller counts the items."""
 
 from __future__ import annotations
 

@@ -143,9 +143,8 @@ def _waits_of(
     """Find the last instruction to wait for in each stream, in order; return how many there are.
 
     Streams complete in order, and so does an engine. An engine therefore waits neither for its own earlier reads and writes nor for what it
-    has waited for before. PE accumulates in PSUM without waiting for itself. Nor does a DMA wait for what its own queue wrote: in a
-    trace (github chenhzhu/asst4-trainium2 @fecd8c8, final_float16_smaller.ntff) loads of strided rows of one tile follow each other at
-    82 ns, though the rectangles around such rows overlap (rectangles.py)."""
+    has waited for before. PE accumulates in PSUM without waiting for itself. Nor does a DMA wait for what its own queue wrote.
+    """
     count: cython.longlong = 0
     if mode == NOTHING or s.edge_start[i] == s.edge_start[i + 1]:
         return 0

@@ -1,7 +1,6 @@
 """Provides `nki.typing`: names for annotations, which say something to the reader and nothing to the recorder, and for arguments.
 
-A kernel that is called on `nt.tensor[[250, 512], nl.float32]` gets an array of that shape, as AWS's examples of
-`nki.benchmark` do (aws-neuron-sdk, nki/examples/prof-kernel-benchmark.py).
+A kernel that is called on `nt.tensor[[250, 512], nl.float32]` gets an array of that shape.
 """
 
 from __future__ import annotations

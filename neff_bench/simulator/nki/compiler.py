@@ -1,8 +1,6 @@
 """Provides `nki.compiler`: options of AWS's compiler, and its way from a kernel to a NEFF as test harnesses call it.
 
-`CompileConfig` and `SpecializationConfig` are those of NKI 0.7 (AWS docs, nki.jit); they choose how AWS's compiler works and
-change nothing here. `frontend` and `ncc_driver` are as nki-library's test/utils/kernel_tracer.py (2.29) uses them: what the
-frontend makes is our program, and the driver writes it as a simulated NEFF.
+`CompileConfig` and `SpecializationConfig` (NKI 0.7) change nothing here. What `frontend` makes is our program, and `ncc_driver` writes it as a simulated NEFF.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ class SpecializationConfig(_Options):
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a frontend makes of a kernel."""
+    """Holds what a frontend makes of a kernel."""
 
     program: Program
 
@@ -65,7 +63,7 @@ class TracerFrontend(NKIFrontend):
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """Where the NEFF goes. Other options choose how AWS's compiler works."""
+    """Holds where the NEFF goes. Other options choose how AWS's compiler works."""
 
     target: str = "trn2"
     lnc: int = 1

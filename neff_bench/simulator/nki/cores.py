@@ -13,10 +13,7 @@ from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def check_meetings(now: Recorder) -> None:
-    """Check that both cores meet at the same synchronisations, in the same order, with operands that fit each other.
-
-    Raises KernelError at the line of the core that waits for ever.
-    """
+    """Check that both cores meet at the same places, in the same order, with operands that fit each other. Raises KernelError."""
     if now.lnc == 1 or not now.meets:
         return
     first, second = ([step for step in core if "sync" in step.attributes] for core in now.cores)
@@ -47,10 +44,7 @@ def _check_exchange(now: Recorder, sender: Instruction, receiver: Instruction) -
 
 
 def share_by_use(now: Recorder, results: list[list[NkiTensor]]) -> None:
-    """Make one tensor of each core's own HBM tensor that both return, or that both name in a core_barrier.
-
-    `nl.hbm` is documented as private to a core; kernels use it for tensors that both cores fill and wait for.
-    """
+    """Make one tensor of each core's own HBM tensor that both return, or that both name in a core_barrier: kernels use `nl.hbm` so."""
     if now.lnc == 1:
         return
     pairs = [

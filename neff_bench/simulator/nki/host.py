@@ -1,8 +1,7 @@
 """Does what a script asks of a kernel: call it, benchmark it, profile it.
 
-These calls start a device on a Trainium host. Here they run the kernel on the embedded toolchain, after `listen` was
-called, as `neff-bench run` does. All times are simulated and equal for every iteration. Options of the compiler change
-nothing: `additional_compile_opt`, and `disable_allocation_opt`, for tensors stay where the kernel has put them anyway.
+Here they run on the embedded toolchain after `listen` was called, as `neff-bench run` does. All times are simulated and equal for every iteration, and
+options of the compiler change nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """What `nki.benchmark` leaves as `benchmark_result`. `is_simulation`: always true here."""
+    """Holds what `nki.benchmark` leaves as `benchmark_result`. `is_simulation`: always true here."""
 
     nc_latency: Latency
     is_simulation: bool = True

@@ -112,10 +112,7 @@ def _launched(
 def program_of(
     function: Callable[..., Any], inputs: Mapping[str, Any], output_names: tuple[str, ...], chip: str, lnc: int
 ) -> Program:
-    """Return the program of a kernel for its arguments by name, of which arrays become inputs, also those in tuples, lists and dicts.
-
-    Raises KernelError for a kernel that fails.
-    """
+    """Return the program of a kernel for its arguments by name; arrays become inputs, also in tuples, lists and dicts. Raises KernelError."""
     given: dict[str, Any] = {}
     call = _call(function, (), inputs)
     held = _held(call, given)

@@ -29,11 +29,7 @@ _turn = threading.RLock()
 
 
 def trace_kernel(spec: KernelSpec, target: str, lnc: int) -> Program:
-    """Record the kernel on `target` with `lnc` physical cores.
-
-    Raises SpecError for an entry or argument that does not exist, KernelError (with the kernel's line) for a kernel
-    that fails, and for one that communicates with more ranks than `spec` says.
-    """
+    """Record the kernel on `target` with `lnc` physical cores. Raises SpecError, and KernelError with the kernel's line."""
     with loaded(spec.entry, spec.path) as kernel:
         function = body(kernel)
         arguments = resolve_arguments(spec.arguments) | _varied(function, spec)

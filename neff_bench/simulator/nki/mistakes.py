@@ -43,10 +43,7 @@ def home(function: Callable[..., Any]) -> str:
 
 
 def _owner(value: Any) -> str:
-    """Return what an object or a class of the dialect is to the kernel's author; "" for anything else.
-
-    Tensors have no __getattr__ that would say so: with one, each attribute that they have takes three times as long.
-    """
+    """Return what an object or a class of the dialect is to the kernel's author; "" for anything else."""
     kind = value if isinstance(value, type) else type(value)
     if not kind.__module__.startswith(_OURS):
         return ""

@@ -1,7 +1,4 @@
-"""Names that the dialects have. One of them that is missing here is "not modelled"; any other is an error of the kernel.
-
-From the API references of SDK 2.26 (`neuronxcc.nki`) and of NKI 0.3 to 0.7 (`nki`).
-"""
+"""Names that the dialects have. One of them that is missing here is "not modelled"; any other is an error of the kernel."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
 """Holds a pytest plugin: nki-library's integration tests, in their `simulation` mode, on this recorder and executor.
 
-Their tests import `nki_cpu_simulator`, AWS's private `neuron_dtypes` (also as a module of `neuronxcc`) and a few modules that the public tree lacks. The
-first is this simulator; the second is a stand-in of the four functions they use; the rest exist as names only and raise
-when called. No code that validates results is replaced.
-
-The package's public tree: github aws-neuron/nki-library @ 0759719, test/utils/simulation_setup.py.
+Their tests import `nki_cpu_simulator`, which is this simulator here, AWS's private `neuron_dtypes`, for which four functions stand in, and a few modules
+that the public tree lacks, which exist as names only and raise when called. No code that validates results is replaced.
 """
 
 from __future__ import annotations
@@ -137,11 +134,7 @@ def _outputs_of_ranks(test: Any) -> list[dict[str, np.ndarray]]:
 
 
 class _CpuSimulated:
-    """`nki.cpu_simulate(kernel)`: where a kernel breaks a rule, the error carries the compiler's code for that.
-
-    Their negative tests ask for it also where no assertion of their own refuses the kernel (rmsnorm_quant of 0 rows), so
-    the compiler must say it.
-    """
+    """`nki.cpu_simulate(kernel)`: where a kernel breaks a rule, the error carries the compiler's code, for which their negative tests ask."""
 
     def __init__(self, simulated: Any) -> None:
         self.simulated = simulated

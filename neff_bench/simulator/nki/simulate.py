@@ -1,8 +1,4 @@
-"""Runs a kernel on arrays, as `nki.simulate`.
-
-As AWS's, it answers what a kernel computes, not whether its tensors fit: too many of them are a CapacityWarning here and
-an error when the kernel is compiled.
-"""
+"""Runs a kernel on arrays, as `nki.simulate`. Tensors that do not fit are a CapacityWarning, and an error when the kernel is compiled."""
 
 from __future__ import annotations
 

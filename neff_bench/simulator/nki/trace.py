@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -14,25 +14,20 @@ from neff_bench.chips import CHIPS, PAIRED
 from neff_bench.simulator.compiler.imitation import compiled
 from neff_bench.simulator.compiler.program.capacity import check_capacity
 from neff_bench.simulator.compiler.program.placement import check_placement
-from neff_bench.simulator.errors import (
-    CapacityError,
-    CapacityWarning,
-    KernelError,
-    SimulatorError,
-    SpecError,
-)
+from neff_bench.simulator.errors import CapacityError, CapacityWarning, KernelError, SimulatorError, SpecError
 from neff_bench.simulator.nki.cores import check_meetings, share_by_use, share_collectives
-from neff_bench.simulator.nki.data import register_value
 from neff_bench.simulator.nki.mistakes import home, kernel_error
 from neff_bench.simulator.nki.spec import InputSpec
-from neff_bench.simulator.program import Program
+from neff_bench.simulator.operations.registers import compare_branch
+from neff_bench.simulator.program import Access, Buffer, Instruction, Program
 from neff_bench.simulator.recording import views
 from neff_bench.simulator.recording.buffers import buffers_of
 from neff_bench.simulator.recording.creation import allocate, whole
 from neff_bench.simulator.recording.dtype_names import dtype_of
-from neff_bench.simulator.recording.recorder import Recorder, Storage, recording
+from neff_bench.simulator.recording.recorder import Recorder, Storage, not_modelled, recording
 from neff_bench.simulator.recording.regions import MemoryRegion
-from neff_bench.simulator.recording.tensor import NkiTensor
+from neff_bench.simulator.recording.register import VirtualRegister
+from neff_bench.simulator.recording.tensor import NkiTensor, access
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,11 +48,7 @@ class Call:
 
 
 def record(call: Call, target: str, lnc: int, fits: bool = True) -> Program:
-    """Run a kernel for each core and return what it recorded.
-
-    Raises KernelError for a kernel that fails, and CapacityError when its tensors do not fit into SBUF or PSUM; without
-    `fits` the latter is a warning.
-    """
+    """Run a kernel for each core and return what it recorded. Raises KernelError, and CapacityError, which without `fits` is a warning."""
     if target not in CHIPS:
         raise SpecError(f"unknown target {target!r}; known: {', '.join(CHIPS)}")
     if lnc not in CHIPS[target].lncs:
@@ -172,3 +163,50 @@ def _below(text: str, folders: tuple[str, ...]) -> str:
     if not text.startswith("/"):
         return text
     return next((text[len(folder) :] for folder in folders if text.startswith(folder)), text.rpartition("/")[2])
+
+
+def register_value(
+    now: Recorder, buffers: Sequence[Buffer], arrays: Mapping[str, np.ndarray], register: VirtualRegister
+) -> int:
+    """Return what `register` holds after the instructions of this core, for the inputs `arrays`, by name. Raises NotModelledError.
+
+    `buffers`: those of the recording so far. A branch on that value is recorded too: the program serves these data only.
+    """
+    from neff_bench.simulator.execution.execute import execute
+
+    cell = access(register.cell)
+    steps = _behind(now.instructions, cell.buffer)
+    if any("sync" in step.attributes for step in steps):
+        raise not_modelled("a register whose value depends on the other core")
+    peek = len(buffers)
+    store = Instruction("register_store", "sync", {"dst": Access(peek, 0, ((1, 1),), "int32")}, {"src": cell}, {})
+    inputs = tuple(at for at, buffer in enumerate(buffers) if buffer.kind == "input")
+    program = Program(
+        name="register",
+        target=now.target,
+        lnc=1,
+        buffers=(*buffers, Buffer("register value", "hbm", (1,), "int32", "output")),
+        inputs=inputs,
+        outputs=(peek,),
+        cores=((*steps, store),),
+        sources=tuple(now.lines.texts),
+    )
+    value = int(execute(program, arrays)["register value"][0])
+    compare_branch(register, value)
+    return value
+
+
+def _behind(instructions: Sequence[Instruction], buffer: int) -> list[Instruction]:
+    """Return the instructions that have a part in what `buffer` holds, in order. All of them where an engine's accumulator,
+    which no operand names, may have one."""
+    needed = {buffer}
+    found = []
+    for step in reversed(instructions):
+        if any(to.buffer in needed for to in step.writes.values()):
+            if "reduce_cmd" in step.attributes:
+                return list(instructions)
+            found.append(step)
+            for operand in (*step.reads.values(), *step.writes.values()):
+                needed.add(operand.buffer)
+                needed.update(part.index.buffer for part in operand.dynamic)
+    return found[::-1]

@@ -19,9 +19,7 @@ from neff_bench.simulator.program import Access
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.operator_names import (
-    ACTIVATIONS,
-)
+from neff_bench.simulator.recording.operator_names import ACTIVATIONS
 from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor, access
@@ -62,8 +60,7 @@ def activation(
 ) -> NkiInstruction:
     """Compute `dst` = op(`data` * scale + bias), with an optional sum over the free dimensions into engine registers.
 
-    `reduce_cmd`: idle where it is left out, and reset_reduce where it is left out beside `reduce_res`. AWS documents idle for both,
-    but public kernels that leave it out read the sum of each tile, and their authors report right results on trn2.
+    `reduce_cmd` is reset_reduce where it is left out beside `reduce_res`: AWS documents idle, but public kernels read the sum of each tile, right on trn2.
     """
     default = "idle" if reduce_res is None else "reset_reduce"
     command = default if reduce_cmd is None else word(reduce_enum, reduce_cmd)

@@ -1,10 +1,8 @@
 """Implements communication between ranks: `nki.collectives` (AWS docs, nki.collectives).
 
-One program runs on every rank. What a collective does is said here for the ranks of one list of the replica group, in the order of
-that list, and for one core of each. At LNC 2 both cores of a rank record the collective: where they name the same tensors in HBM
-it is one; where each names its own tiles in SBUF, each core communicates with the same core of the other ranks.
-
-A sum is in float32, rank after rank in the order of the list, and rounded once. A device may add in another order.
+What a collective does is said for the ranks of one list of the replica group, in its order, and for one core of each. At LNC 2 both cores record it:
+where they name the same tensors in HBM it is one; where each names its own tiles in SBUF, each core communicates with the same core of the other ranks.
+A sum is in float32, rank after rank, and rounded once. A device may add in another order.
 """
 
 from __future__ import annotations

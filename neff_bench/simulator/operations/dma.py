@@ -14,12 +14,7 @@ from neff_bench.simulator.costs.triggers import by_dma
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.addressing import bits, is_gather
 from neff_bench.simulator.machine.operands import Operands
-from neff_bench.simulator.numpy_dtypes import (
-    SIZE_BYTES,
-    convert,
-    from_float32,
-    to_float32,
-)
+from neff_bench.simulator.numpy_dtypes import SIZE_BYTES, convert, from_float32, to_float32
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access
 from neff_bench.simulator.recording import check
@@ -27,9 +22,7 @@ from neff_bench.simulator.recording.enums import dge_mode as dge_enum
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.enums import oob_mode as oob_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.operator_names import (
-    op_name,
-)
+from neff_bench.simulator.recording.operator_names import op_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 
@@ -242,10 +235,7 @@ def _queue(
     engine: Any,
     attributes: dict[str, Any],
 ) -> Any:
-    """Return the engine whose queue issues the transfer: SP unless the kernel says otherwise, GpSimd for software DGE.
-
-    An engine that the kernel names is an attribute too: without it, the choice was ours.
-    """
+    """Return the engine whose queue issues the transfer: SP unless the kernel says otherwise, which is an attribute too, GpSimd for software DGE."""
     queue = "sync"
     if dst.dynamic or src.dynamic:
         rows = [len(part.index.pattern) and part.index.shape for part in (*dst.dynamic, *src.dynamic)]

@@ -15,24 +15,12 @@ from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.operands import Operands, column
-from neff_bench.simulator.numpy_dtypes import (
-    INTEGERS,
-    PACKED,
-    convert,
-    from_float32,
-    numpy_dtype,
-    to_float32,
-)
+from neff_bench.simulator.numpy_dtypes import INTEGERS, PACKED, convert, from_float32, numpy_dtype, to_float32
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import engine as engine_enum
-from neff_bench.simulator.recording.operator_names import (
-    ALU,
-    ALU_UNARY,
-    BINARY,
-    BITVEC,
-)
+from neff_bench.simulator.recording.operator_names import ALU, ALU_UNARY, BINARY, BITVEC
 from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor, access
@@ -59,11 +47,7 @@ def _memset(o: Operands) -> None:
 
 @operation(execute=_memset, cost=engine_work(counted=False), opcode="MEMSET")
 def memset(dst: NkiTensor, value: Any, engine: Any = _UNKNOWN, name: str | None = None) -> NkiInstruction:
-    """Set every element of `dst` to `value`.
-
-    On Vector unless the kernel says else: AWS docs leave the choice to the compiler, and the published trn2 profile of
-    nki-library's mlp has GpSimd no longer busy than its DMA descriptors take.
-    """
+    """Set every element of `dst` to `value`, on Vector unless the kernel says else: AWS docs leave the choice to the compiler."""
     check.on_chip("memset", dst=dst)
     chosen = check.chosen_engine("memset", engine, _ALL, "vector")
     check.no_psum_on_gpsimd("memset", chosen, dst)

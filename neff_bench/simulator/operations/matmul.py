@@ -20,13 +20,7 @@ from neff_bench.simulator.machine.addressing import bits
 from neff_bench.simulator.machine.memory import Memory
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.native.recorder import compiled, compiled_form
-from neff_bench.simulator.numpy_dtypes import (
-    SIZE_BYTES,
-    copy_to_float32,
-    from_float32,
-    numpy_dtype,
-    to_float32,
-)
+from neff_bench.simulator.numpy_dtypes import SIZE_BYTES, copy_to_float32, from_float32, numpy_dtype, to_float32
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check
@@ -316,8 +310,11 @@ def _check_matmul(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, doub
         raise invalid(f"nc_matmul: contraction differs: stationary {stationary!r}, moving {moving!r}")
     if columns > 128:
         raise invalid(f"nc_matmul: stationary has {columns} free elements, at most 128: {stationary!r}")
+    most = 512 if chip_for(recorder().target).generation < 4 else PSUM_BANKS * PSUM_BANK_BYTES // SIZE_BYTES[dst.dtype]
+    if length > most:
+        raise invalid(f"nc_matmul: moving has {length} free elements, at most {most}: {moving!r}")
     if length > 512:
-        raise invalid(f"nc_matmul: moving has {length} free elements, at most 512: {moving!r}")
+        raise not_modelled(f"nc_matmul of {length} moving columns, more than a PSUM bank holds,")
     if dst.shape[0] != columns or check.free(dst) != length:
         raise invalid(f"nc_matmul: dst must be [{columns}, {length}] for these operands: {dst!r}")
     first, second = stationary.dtype, moving.dtype

@@ -11,9 +11,7 @@ from neff_bench.simulator.costs.table import ANY, row_for
 from neff_bench.simulator.costs.triggers import by_dma
 from neff_bench.simulator.errors import ExecutionError
 from neff_bench.simulator.machine.operands import Operands
-from neff_bench.simulator.numpy_dtypes import (
-    numpy_dtype,
-)
+from neff_bench.simulator.numpy_dtypes import numpy_dtype
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check
@@ -66,9 +64,7 @@ def sendrecv(
 ) -> NkiInstruction:
     """Send `src` to `dst` of the other core and receive its `src` into the own `dst`; both in SBUF.
 
-    That both sides have one shape is checked when both cores are recorded: their shares may differ.
-
-    `use_gpsimd_dma` is how dialects before 0.3 spell `dma_engine`.
+    Shapes are compared when both cores are recorded. `use_gpsimd_dma` is how dialects before 0.3 spell `dma_engine`.
     """
     now = recorder()
     for key, value in (("src", src), ("dst", dst)):

@@ -96,11 +96,8 @@ def _matmul_mx_cost(instruction: Instruction, program: Program, chip: Chip, opco
 
 def _nc_matmul_mx(o: Operands) -> None:
     """Compute dst = stationary.T @ moving over the partitions and the four values of an element, each times its scale. The sum is made in
-    float64, where no scale overflows, and rounded once to float32.
-
-    A value that is NaN is not known: with zero it gives zero, with all else NaN. Kernels of nki-library quantize memory that nothing
-    has written and multiply it with weights that are zero (mlp_tkg/down_projection_mx_shard_H.py).
-    """
+    float64, where no scale overflows, and rounded once to float32. NaN is not known: with zero it gives zero (kernels of nki-library multiply memory that
+    nothing has written with zero), with all else NaN."""
     stationary, moving = _values(o, "stationary"), _values(o, "moving")
     product = stationary.T @ moving
     if np.isnan(product).any():

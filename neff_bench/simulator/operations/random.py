@@ -1,7 +1,6 @@
 """Draws random numbers (AWS docs, nki.isa.rng, dropout, set_rng_seed, rand_set_state, rand_get_state, rand2).
 
-The engines' sequences are not published. Here each generator is numpy's PCG64 with the seed or state that the kernel set, 0
-before it set one: uniform, the same in every run, and not the numbers of a device.
+The engines' sequences are not published: each generator is numpy's PCG64 with the seed or state that the kernel set, 0 before, the same in every run.
 """
 
 from __future__ import annotations

@@ -16,9 +16,7 @@ from neff_bench.simulator.operations.elementwise import check_integers, scalar_o
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.operator_names import (
-    REDUCTIONS,
-)
+from neff_bench.simulator.recording.operator_names import REDUCTIONS
 from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
 from neff_bench.simulator.recording.tensor import NkiTensor, access
@@ -175,9 +173,8 @@ _LAST = 4
 def _axes(dst: NkiTensor, data: NkiTensor, axis: Any) -> list[int]:
     """Return the reduced dimensions, the last ones first.
 
-    Dialects before 0.3 count `axis` from the inside: 1 on a 3-d tile is its last dimension, 2 are its last two.
-    Which one is meant shows in the size of `dst`. The axis of the ISA's last dimension, 4, is the last one of a tile of fewer
-    dimensions.
+    Dialects before 0.3 count `axis` from the inside: 2 on a 3-d tile are its last two. Which one is meant shows in the size of `dst`. The ISA's last axis, 4,
+    is the last one of a tile of fewer dimensions.
     """
     rank = len(data.shape)
     named = [

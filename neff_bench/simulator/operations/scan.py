@@ -15,10 +15,7 @@ from neff_bench.simulator.operations.elementwise import scalar_operator
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.operator_names import (
-    BINARY,
-    BITVEC,
-)
+from neff_bench.simulator.recording.operator_names import BINARY, BITVEC
 from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
 from neff_bench.simulator.recording.tensor import NkiTensor, access

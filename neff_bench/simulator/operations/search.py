@@ -8,9 +8,7 @@ import numpy as np
 
 from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.machine.operands import Operands
-from neff_bench.simulator.numpy_dtypes import (
-    to_float32,
-)
+from neff_bench.simulator.numpy_dtypes import to_float32
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid

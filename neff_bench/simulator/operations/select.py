@@ -13,17 +13,12 @@ from neff_bench.simulator.costs.engine_work import engine_work
 from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.accumulators import accumulate
 from neff_bench.simulator.machine.operands import Operands
-from neff_bench.simulator.numpy_dtypes import (
-    FLOATS,
-    to_float32,
-)
+from neff_bench.simulator.numpy_dtypes import FLOATS, to_float32
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
 from neff_bench.simulator.recording.enums import word
-from neff_bench.simulator.recording.operator_names import (
-    COMPARE,
-)
+from neff_bench.simulator.recording.operator_names import COMPARE
 from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
 from neff_bench.simulator.recording.tensor import NkiTensor, access

@@ -1,10 +1,7 @@
-"""Computes collectives of which only the run knows how much each rank sends: `all_gather_v` and `all_to_all_v` of `nki.collectives`.
+"""Computes collectives of which only the run knows how much each rank sends: `all_gather_v` and `all_to_all_v` (AWS docs, NKI 0.6 and 0.7).
 
-Signatures, meaning and limits are those of AWS's documentation of NKI 0.6 and 0.7 (nki.collectives.all_gather_v, all_to_all_v). The
-tensors are flat buffers of elements in HBM. A tensor of uint32 says what goes where. It has a column for each rank of the list, and
-these rows: elements to send, where they begin in src, elements received, where they begin in dst.
-
-Results are exact. Bytes and times are those of full buffers, because a program is timed without its data; rows say so.
+The tensors are flat buffers of elements in HBM. A tensor of uint32 says what goes where: a column for each rank of the list, and these rows: elements
+to send, where they begin in src, elements received, where they begin in dst. Bytes and times are those of full buffers; rows say so.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class engine(Enum):
 
 
 class reduce_cmd(Enum):
-    """What an operation does with the engine's accumulators."""
+    """Says what an operation does with the engine's accumulators."""
 
     idle = 0
     reset = 1
@@ -42,14 +42,14 @@ class dge_mode(Enum):
 
 
 class oob_mode(Enum):
-    """What a DMA does at a run-time address outside its buffer."""
+    """Says what a DMA does at a run-time address outside its buffer."""
 
     error = 0
     skip = 1
 
 
 class matmul_perf_mode(Enum):
-    """How a product uses the PE array: `double_row` contracts two float8 rows at a time; the old dialect says which chip."""
+    """Says how a product uses the PE array: `double_row` contracts two float8 rows at a time; the old dialect says which chip."""
 
     none = "none"
     double_row = "double_row"

@@ -16,7 +16,7 @@ T = TypeVar("T", bound="Indexed")
 
 
 class Indexed(Protocol):
-    """What an index needs of a tensor."""
+    """Holds what an index needs of a tensor."""
 
     storage: Any
     shape: tuple[int, ...]
@@ -42,11 +42,7 @@ class DynamicSlice:
 
 def getitem(tensor: T, key: Any) -> T:
     """Return `tensor[key]`: numpy's rules for HBM; on chip an index keeps the partition dimension, and two dimensions stay. A slice may be
-    empty; no instruction takes it.
-
-    A range is the slice with its bounds, also as `nl.affine_range`, which is Python's
-    (docs/model.md, Evidence).
-    """
+    empty; no instruction takes it. A range is the slice with its bounds, also as `nl.affine_range` (docs/model.md, Evidence)."""
     if type(key) is not tuple:
         key = (key,)
     shape = tensor.shape

@@ -1,8 +1,4 @@
-"""Names the operators that instructions are programmed with, by name and kind.
-
-Names and kinds follow AWS docs nki/api/nki.api.shared.rst, "Supported Math Operators" and "Supported Activation
-Functions".
-"""
+"""Names the operators that instructions are programmed with, by name and kind (AWS docs nki/api/nki.api.shared.rst)."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class PlainStorage(msgspec.Struct, eq=False, gc=False):
 
 
 class PlainState:
-    """What is asked of a recorder for each instruction and allocation."""
+    """Holds what is asked of a recorder for each instruction and allocation."""
 
     __slots__ = ("core", "fixed_source", "forms", "instructions", "places", "storages", "valid_matmuls")
 
@@ -67,7 +67,7 @@ if not TYPE_CHECKING and (_core := compiled()) is not None:
 
 
 class NkiInstruction:
-    """What an instruction returns. All are one object: nothing can be asked of it."""
+    """Holds what an instruction returns. All are one object: nothing can be asked of it."""
 
     __slots__ = ()
 
@@ -170,10 +170,7 @@ def recorder() -> Recorder:
 def emit(
     op: str, engine: Engine, writes: dict[str, Access], reads: dict[str, Access], attributes: dict[str, Any]
 ) -> NkiInstruction:
-    """Append one instruction to the kernel that runs now; its source is the first line up the stack that is not the dialect's own.
-
-    Raises KernelError outside a kernel.
-    """
+    """Append one instruction to the kernel that runs now; its source is the first line up the stack that is not the dialect's. Raises KernelError."""
     now = recorder()
     source = now.fixed_source
     if source < 0:
@@ -200,8 +197,7 @@ _MANY_TENSORS = 10_000
 def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
     """Yield a recording context on the chip `target` with `lnc` physical cores, for what this thread runs inside.
 
-    The garbage collector is off during the recording. A program holds millions of objects and no cycle, and to walk them
-    again and again would cost more than to record them.
+    The garbage collector is off meanwhile: to walk millions of objects without a cycle costs more than to record them.
     """
     made, thread = Recorder(target, lnc), get_ident()
     before = _active.get(thread)
@@ -223,11 +219,8 @@ def recording(target: str, lnc: int = 1) -> Iterator[Recorder]:
 
 
 def _take_as_old() -> None:
-    """Move all objects into the oldest generation of the garbage collector, which it seldom walks.
-
-    Without this, the collector walks the whole program as soon as it is on again. The move sets its counts of new objects back, so it
-    finds reference cycles later. A process that has frozen objects keeps them frozen, and its collector walks the program.
-    """
+    """Move all objects into the oldest generation of the garbage collector, which it seldom walks, so that it does not walk the program when it
+    is on again. A process that has frozen objects keeps them frozen, and its collector walks the program."""
     if gc.get_freeze_count() == 0:
         gc.freeze()
         gc.unfreeze()  # into the oldest generation

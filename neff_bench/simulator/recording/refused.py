@@ -1,8 +1,4 @@
-"""Says what Python and numpy do with objects and cannot do with tensors: each is refused with what to write instead.
-
-A tensor has no values while a kernel is recorded. Without these refusals a comparison would be true or false whatever the values are,
-and numpy would try to read a tensor element by element.
-"""
+"""Says what Python and numpy do with objects and cannot do with tensors, which have no values yet: each is refused with what to write instead."""
 
 from __future__ import annotations
 

@@ -10,11 +10,8 @@ from neff_bench.simulator.recording.recorder import is_recording, recorder
 
 
 class MemoryRegion(Enum):
-    """`memory`: what a program calls it.
-
-    `hbm` is a region of one core that equals every region in HBM: AWS's simulator puts arguments into `nl.hbm`, and into
-    `nl.shared_hbm` where two cores share them (AWS docs, nki/guides/nki_simulator.rst).
-    """
+    """`memory`: what a program calls it. `hbm` is a region of one core that equals every region in HBM, as in AWS's simulator
+    (AWS docs, nki/guides/nki_simulator.rst)."""
 
     memory: Memory
 

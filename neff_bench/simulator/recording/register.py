@@ -25,10 +25,7 @@ class VirtualRegister:
         return self.cell.index_access()
 
     def value(self) -> int:
-        """Return what the register holds at this point: a constant that it was given, or what the kernel's data make it.
-
-        Raises NotModelledError where the data decide and are not at hand.
-        """
+        """Return what the register holds at this point: a constant, or what the kernel's data make it. Raises NotModelledError where those are not at hand."""
         now = recorder()
         known = constant(now.instructions, self.cell.storage.index)
         if known is not None:

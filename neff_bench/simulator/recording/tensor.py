@@ -86,10 +86,7 @@ class NkiTensor(View):
         raise invalid(f"{self!r} cannot be iterated over; index it instead")
 
     def __bool__(self) -> bool:
-        """Answer true: kernels ask so whether they were given a tensor, and AWS's NkiTensor has neither a truth value nor a length.
-
-        One element on chip or of a larger tensor is data, which are not known: raises NkiValidationError.
-        """
+        """Answer true: kernels ask so whether they were given a tensor. One element on chip or of a larger tensor is data: raises NkiValidationError."""
         if self.size == 1 and (self.on_chip or self.storage.size > 1):
             raise invalid(f"the value of {self!r} is not known while the kernel is recorded; it cannot steer Python")
         return True
@@ -267,8 +264,7 @@ class NkiTensor(View):
     ) -> NkiTensor:
         """Return an explicit `[[step, count], ...]` pattern over the storage; `offset` adds to the view's own.
 
-        On chip, a step between partitions that is not one of the storage is taken as one of this view's own rows, as
-        nki-library@2.29 needs where it makes patterns of views (core/utils/tensor_view.py).
+        On chip, a step between partitions that is not one of the storage is taken as one of this view's own rows, as nki-library needs it.
         """
         kind = self.dtype if dtype is None else dtype_of(dtype)
         have, want = SIZE_BYTES[self.dtype], SIZE_BYTES[kind]
@@ -304,10 +300,7 @@ class NkiTensor(View):
         return made
 
     def check_bounds(self) -> None:
-        """Raise unless every element of the view lies in its storage, and in its own partition on chip.
-
-        An explicit pattern is checked when an instruction takes it: kernels make patterns that they do not use.
-        """
+        """Raise unless every element of the view lies in its storage, and in its own partition on chip."""
         start, shape, strides = self.offset, self.shape, self.strides
         free = self.storage.free * self.storage.itemsize // SIZE_BYTES[self.dtype]
         if min(shape) < 1:

@@ -1,7 +1,6 @@
 """Computes the summary of a profile: counts and bytes of the program, times of its timeline, ratios by the profiler's formulas.
 
-Formulas: AWS docs tools/neuron-explorer (profile schema) and the `terminology` table of profile JSON files, checked
-there to the last digit. Keys that do not follow from a program and its timeline are left out.
+Keys that do not follow from a program and its timeline are left out.
 """
 
 from __future__ import annotations

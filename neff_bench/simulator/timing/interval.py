@@ -1,10 +1,8 @@
 """Computes the 80 % range of a simulated time: the multiples of it between which hardware's lies.
 
-`evidence.json` holds measured / simulated of public kernels at first sight, each by the clock that it was measured by: what the model said before
-anybody had compared it with a kernel of that family. A kernel of the user comes from a repository that is not among them. So each repository weighs the same, however
-many rows it has: Dunn, Wasserman and Ramdas, "Distribution-free prediction sets for two-layer hierarchical models", arXiv 1809.07441, CDF pooling.
-
-Every row has the same range. A program that AWS's compiler makes in ways that are not known has the least and the greatest of all these ratios.
+`evidence.json` holds measured / simulated of public kernels at first sight. Each repository weighs the same, however many rows it has: Dunn, Wasserman
+and Ramdas, "Distribution-free prediction sets for two-layer hierarchical models", arXiv 1809.07441, CDF pooling. Every row has the same range. A program
+that AWS's compiler makes in ways that are not known has the least and the greatest of all these ratios.
 """
 
 from __future__ import annotations
@@ -64,8 +62,8 @@ def interval(known: bool) -> Interval:
 def sure_ratio() -> float:
     """Return by which factor two simulated times of one kernel must differ for 97 of 100 such pairs to have hardware's order.
 
-    It is a quantile of how far the ratios of two rows of one kernel lie apart, by the same evidence and weights as the range. An error in
-    one of the two directions alone turns a pair round, so 97 of 100 in the right order are 94 of 100 within the factor.
+    It is a quantile of how far the ratios of two rows of one kernel lie apart. An error in one of the two directions alone turns a pair round, so 97 of 100 in
+    the right order are 94 of 100 within the factor.
     """
     kernels: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in evidence():

@@ -77,10 +77,7 @@ def model_version() -> str:
 
 
 def model_name(target: str) -> str:
-    """Return the identity of the model, such as trn2-2.ab12cd34: a trace of another model is not viewed with this one. A calibration counts for its own chip only.
-
-    Raises CalibrationError.
-    """
+    """Return the identity of the model, such as trn2-2.ab12cd34, with a calibration of its own chip. Raises CalibrationError."""
     return f"{target}-{_with(calibration_of(target))}"
 
 

@@ -1,7 +1,4 @@
-"""Says what the runtime does around a kernel, as columns: its instructions, its semaphore updates, its fetches.
-
-Each part that does not depend on the kernel is made once for each core of a chip.
-"""
+"""Says what the runtime does around a kernel, as columns: its instructions, its semaphore updates, its fetches, made once for each core of a chip."""
 
 from __future__ import annotations
 
@@ -45,11 +42,8 @@ class Updates:
 
 @dataclass(frozen=True)
 class Around:
-    """The runtime's instructions on one core: those before the kernel, engine by engine, then those behind it. Arrays of equal
-    length; times in ns from the start of the execution.
-
-    `before`: how many are before the kernel.
-    """
+    """The runtime's instructions on one core: the first `before` are before the kernel, engine by engine, the others behind it. Arrays of equal
+    length; times in ns from the start of the execution."""
 
     engine: np.ndarray
     opcode: np.ndarray
@@ -78,7 +72,7 @@ class Around:
 
 @dataclass(frozen=True)
 class _Clears:
-    """Which of the instructions update semaphores. `control`: those that clear one or a range; `count`: how many each clears.
+    """Holds which of the instructions update semaphores. `control`: those that clear one or a range; `count`: how many each clears.
     Of each cleared semaphore: `which` of them clears it, as its `step`-th. `meeting`: those that raise semaphore 2."""
 
     control: np.ndarray
@@ -91,7 +85,7 @@ class _Clears:
 
 @dataclass(frozen=True)
 class _Fixed:
-    """What `Around` is made from. `start_ns`: before the kernel from the start of the execution; behind it from the end of the
+    """Holds what `Around` is made from. `start_ns`: before the kernel from the start of the execution; behind it from the end of the
     engine's own work (`leaving`) or of the kernel. `waits`: the last instruction of an engine that leaves; `until_ns`: when it
     ends, from the end of the kernel."""
 

@@ -102,10 +102,8 @@ def _moves(chip: Chip, transfers: Sequence[Transfers], sharers: int) -> Any:
 
 
 def _held_up(transfer: Transfer, chip: Chip) -> float:
-    """Return how much of `dma_read_stall_ns` and `dma_read_spread` a transfer has: reads of HBM all of it, under `--disable-dge` a part. Those that
-    the kernel itself makes static have none: the weights that token generation of nki-library's `mlp` loads are not held up. Those by element
-    are: with them four of twelve `rmsnorm_tkg` take 1 to 7 % less than on hardware, without 20 to 27. The time of gathered rows has the stalls in
-    it."""
+    """Return how much of `dma_read_stall_ns` and `dma_read_spread` a transfer has: reads of HBM all of it, under `--disable-dge` a part, those that
+    the kernel itself makes static none, those by element all of it. The time of gathered rows has the stalls in it."""
     if not transfer.hbm_read or transfer.gathers:
         return 0.0
     if transfer.dge_disabled:

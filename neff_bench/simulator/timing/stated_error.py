@@ -11,7 +11,7 @@ from neff_bench.simulator.timing.schedule import Schedule
 LEFT_OUT = "AWS's compiler left out 72 to 100 % of such bytes in the one kernel that was compared"
 """For loads of what still lies in SBUF: the five shapes of a GEMM that docs/model.md names."""
 
-OUR_LOWERING = "AWS may compile this HLO to another program; counts and bytes are not exact"
+OUR_LOWERING = "the simulator's own compiler made it, AWS's may make another; counts and bytes are not exact"
 """For HLO graphs that AWS's compiler is not known to lower to the same program."""
 
 COLLECTIVES_MODELLED = "the model of collectives was never compared with hardware"

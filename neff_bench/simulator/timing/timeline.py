@@ -63,7 +63,7 @@ class Semaphores:
 
 @dataclass(frozen=True)
 class CoreTimeline:
-    """What one core's trace holds; rows are made when they are asked for. `number`: of the core. `warm_ps`: periods [start, end) at full
+    """Holds what one core's trace holds; rows are made when they are asked for. `number`: of the core. `warm_ps`: periods [start, end) at full
     PE speed. Times in ps from the start of the execution."""
 
     schedule: Schedule
@@ -81,12 +81,12 @@ class CoreTimeline:
 
     @cached_property
     def instructions(self) -> Instructions:
-        """By engine and place in its stream."""
+        """The instructions, by engine and place in its stream."""
         return _instructions(self._core, self._runtime)
 
     @cached_property
     def semaphores(self) -> Semaphores:
-        """By time."""
+        """The updates of semaphores, by time."""
         return _semaphores(self._core, self._runtime)
 
     @property

@@ -26,10 +26,9 @@ FORMATS = tuple(
 
 
 class Page(NamedTuple):
-    """What a format for people is laid out for.
+    """Holds what a format for people is laid out for. `width`: columns of the terminal. `wide`: every column on one line, however long.
 
-    `width`: columns of the terminal. `wide`: every column on one line, however long. `columns`: the heads or names of the
-    columns that were asked for, in this order; none for those of the answer.
+    `columns`: the heads or names of the columns that were asked for, in this order; none for those of the answer.
     """
 
     width: int = 120

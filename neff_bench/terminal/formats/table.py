@@ -1,7 +1,7 @@
 """Writes tables for a terminal: one line for each row, as long as the page is wide enough.
 
-A page that is too narrow first leaves out the columns of the highest rank, then wraps texts at spaces, then at `.` and `_`.
-Where that does not help either, each row becomes a block of `head text` pairs. No text is ever cut.
+A page that is too narrow first leaves out the columns of the highest rank, then wraps texts, then shows each row as a block of `head text` pairs.
+No text is ever cut.
 """
 
 from __future__ import annotations

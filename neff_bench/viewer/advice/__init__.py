@@ -1,8 +1,7 @@
 """Says what would make a kernel faster: findings with their evidence and a guess of what each saves.
 
-The rules are those of AWS's guides for NKI kernels (github.com/aws-neuron/aws-neuron-sdk, nki/deep-dives: nki_perf_guide, nki-dma-bandwidth-guide, nki-dge;
-nki/guides/architecture), bound to what a timeline counts. The gain is the time that the work a finding is about spends on the critical path, as far as
-the advice saves it. A timeline that does not tell what depends on what has no critical path: there it is the time in which nothing else runs.
+The rules are those of AWS's guides for NKI kernels (aws-neuron-sdk, nki/deep-dives and nki/guides/architecture). The gain is the time that the work
+of a finding spends on the critical path, as far as the advice saves it; without a critical path the time in which nothing else runs.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def _elements(facts: Facts) -> Iterator[Advice]:
         waited = facts.time_us(alone, DMA)
         yield Advice(
             "Let DMAs move whole rows, and transpose or repeat on the chip: a DMA that does it moves each element in a packet of its own",
-            f"{len(alone)} DMAs move {sum(alone.values())} single elements; the critical path waits {waited:.1f} us for them{facts.at(alone)}",
+            f"{len(alone)} DMAs move {sum(alone.values())} single elements; they take {waited:.1f} us of the critical path, issue and latency included{facts.at(alone)}",
             waited,
             "dma_packet_count",
         )
@@ -75,7 +75,7 @@ def _converting(facts: Facts) -> Iterator[Advice]:
         waited = facts.time_us(converting, DMA)
         yield Advice(
             "Give a tile the dtype of the tensor that it is loaded from or stored to: a DMA that converts moves its packets more slowly",
-            f"{len(converting)} of {len(facts.dmas)} DMAs convert; the critical path waits {waited:.1f} us for them{facts.at(converting)}",
+            f"{len(converting)} of {len(facts.dmas)} DMAs convert; they take {waited:.1f} us of the critical path, issue and latency included{facts.at(converting)}",
             waited * (1 - 1 / facts.chip.dma_convert_factor),
             "dma_active_us",
         )

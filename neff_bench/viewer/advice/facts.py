@@ -49,7 +49,7 @@ def total_us(timeline: Timeline) -> float:
 
 
 class Kind(NamedTuple):
-    """What kind of work an instruction is; the fields are those of a row."""
+    """Holds what kind of work an instruction is; the fields are those of a row."""
 
     subgraph: str
     subgroup: str
@@ -66,7 +66,7 @@ class _Shapes(dict[str, Shape]):
 
 
 class Facts:
-    """What the rules ask a timeline for; each answer is worked out once."""
+    """Holds what the rules ask a timeline for; each answer is worked out once."""
 
     def __init__(self, timeline: Timeline, path: Sequence[PathStep] | None = None) -> None:
         self._path = path

@@ -35,7 +35,7 @@ SCRIPTS = (
 
 @dataclass(frozen=True)
 class Case:
-    """What is shown of one row: its timeline, or those that are compared. `problem`: why there is no timeline. `points`: in the roofline;
+    """Holds what is shown of one row: its timeline, or those that are compared. `problem`: why there is no timeline. `points`: in the roofline;
     empty where it is not known."""
 
     name: str
@@ -73,7 +73,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Part:
-    """What a page holds of one case. `head`: what the scripts need beside `columns` and `details`. `texts`: source files by their key in `head`."""
+    """Holds what a page holds of one case. `head`: what the scripts need beside `columns` and `details`. `texts`: source files by their key in `head`."""
 
     head: dict[str, Any]
     columns: str

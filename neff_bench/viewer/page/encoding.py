@@ -1,6 +1,6 @@
-"""Packs columns of events as text that a page carries: the smallest unsigned type, all low bytes first, gzip, base64.
+"""Packs columns of events as text that a page carries, which `decode.js` reads: the smallest unsigned type, all low bytes first, gzip, base64.
 
-`decode.js` reads it. Columns that grow are written as differences. Random profiles of a million events take 8 MB, those of a loop 1 MB.
+Columns that grow are written as differences.
 """
 
 from __future__ import annotations

@@ -285,10 +285,8 @@ def _levels(start: Any, duration: Any) -> Any:
 
 
 def _edges(timeline: Timeline, first: int) -> tuple[Any, ...]:
-    """Return (event, predecessor, reason) of a linked timeline whose first event has the number `first`.
-
-    What comes after an instruction that starts a DMA comes after the last packet of it.
-    """
+    """Return (event, predecessor, reason) of a linked timeline whose first event has the number `first`. What comes after an instruction that
+    starts a DMA comes after the last packet of it."""
     count, flow, ordered = (
         len(timeline.instructions),
         DEPENDENCES.index(Dependence.FLOW),

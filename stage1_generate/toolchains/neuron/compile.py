@@ -1,7 +1,4 @@
-"""Compiles one kernel with the SDK, by its route: NKI, XLA, or a closed kernel of neuronx-cc.
-
-No device is touched: the target is named, not looked for.
-"""
+"""Compiles one kernel with the SDK, by its route: NKI, XLA, or a closed kernel of neuronx-cc. The target is named, so no device is touched."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
 from neff_bench.stage1_generate.toolchains.compiler_process import run
 from neff_bench.stage1_generate.toolchains.neuron import interfaces, torch_trace
 from neff_bench.stage1_generate.toolchains.neuron.sdk import arguments, release, resolve, versions
-from neff_bench.stage1_generate.toolchains.recorded import recorded_outputs
+from neff_bench.stage1_generate.toolchains.sim.compile import recorded_outputs
 
 NKI_NEFF = "file.neff"
 PLAIN_PATH = re.compile(r"[\w./+:@%,=-]*")

@@ -1,8 +1,6 @@
-"""Knows the compile interfaces of NKI, one entry per generation, newest first.
+"""Knows the compile interfaces of NKI, one entry per generation, newest first, each with where it was seen: none is public API.
 
-None of them is public API and each release moved it, so each entry says where it was seen. An entry is used when its
-names can be imported and its functions accept our arguments; that is checked before anything is compiled, so that an
-error of the kernel is never taken for a wrong interface.
+An entry is used when its names can be imported and its functions accept our arguments, which is checked before anything is compiled.
 """
 
 from __future__ import annotations
@@ -29,11 +27,9 @@ ARTIFACTS = "artifacts"
 
 @dataclass(frozen=True)
 class Work:
-    """One kernel to compile into `neff` (absolute path).
+    """One kernel to compile into `neff` (absolute path). `kernel`: the `@nki.jit` object. `arguments`: further words for neuronx-cc.
 
-    `kernel`: the `@nki.jit` object. `inputs`: its keyword arguments, tensors as numpy arrays. `outputs`: stubs with shape,
-    dtype and name, for the interfaces that ask for them. `arguments`: further words for neuronx-cc. `grid`: NKI takes the LNC
-    from `kernel[lnc]`, and not from the environment.
+    `inputs`: its keyword arguments, tensors as numpy arrays. `outputs`: stubs with shape, dtype and name. `grid`: NKI takes the LNC from `kernel[lnc]`.
     """
 
     kernel: Any

@@ -1,8 +1,6 @@
 """Compiles through `torch_neuronx.trace`, where jax is not installed and for the closed kernels of neuronx-cc.
 
-`trace(func, example_inputs, compiler_workdir=, compiler_args=, cpu_backend=)` compiles for the named target and keeps
-`graph.neff`, `command.txt` and `model/` in the work directory (AWS Neuron documentation,
-frameworks/torch/torch-neuronx/api-reference-guide/inference/api-torch-neuronx-trace).
+It compiles for the named target and keeps `graph.neff`, `command.txt` and `model/` in the work directory (AWS Neuron documentation).
 """
 
 from __future__ import annotations
@@ -30,10 +28,7 @@ def compile_xla(request: Request) -> Compiled:
 
 
 def compile_isa(request: Request) -> Compiled:
-    """Return a closed kernel: positional inputs, then the output, which it fills.
-
-    (aws-neuron/neuronx-distributed-inference, models/llama/modeling_llama.py: `nki_jit()(mlp_isa_kernel)[(nc(2),)](...)`.)
-    """
+    """Return a closed kernel: positional inputs, then the output, which it fills."""
     kernel = resolve("torch_neuronx.xla_impl.ops:nki_jit")()(resolve(request.entry))
     launched = kernel[(resolve("neuronxcc.nki.language:nc")(request.lnc),)] if request.lnc > 1 else kernel
 

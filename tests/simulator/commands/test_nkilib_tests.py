@@ -32,6 +32,14 @@ def test_missing_packages_are_named(tmp_path, monkeypatch):
     assert result.stderr.strip().endswith("pip install no-such-package")
 
 
+def test_the_library_is_importable_by_both_of_its_names(tmp_path):
+    package = tmp_path / "src" / "nkilib_src" / "nkilib"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    names = "import nkilib, nkilib_src.nkilib"
+    subprocess.run([sys.executable, "-c", names], env=nkilib_tests.environment(tmp_path, False, 0), check=True)
+
+
 def test_the_users_arguments_reach_pytest_in_their_order():
     made = nkilib_tests.pytest_command(("test/integration/nkilib/core/mlp", "-k", "cte"), "/scratch")
     assert made[made.index("simulation") + 1 :] == [
@@ -57,7 +65,7 @@ def test_run_all_lifts_the_rule_about_large_shapes():
 
 def test_both_trees_are_importable():
     paths = nkilib_tests.environment(Path("/library"), run_all=False, seed=0)["PYTHONPATH"].split(os.pathsep)
-    assert paths[1:3] == ["/library/src", "/library"]
+    assert paths[1:4] == ["/library/src", "/library/src/nkilib_src", "/library"]
     assert (Path(paths[0]) / "neff_bench" / "simulator" / "nki").is_dir()
 
 

@@ -58,7 +58,7 @@ def test_a_program_that_spills_says_how_much():
 def test_our_own_lowering_has_a_wide_range_too():
     program = msgspec.structs.replace(matmul(), model_flops=1)
     assert total_interval(program, schedule(program)).high == 3.0
-    assert "4 repositories: AWS may compile this HLO" in stated(program)
+    assert "4 repositories: the simulator's own compiler made it" in stated(program)
 
 
 def test_loads_that_are_left_out_are_told():

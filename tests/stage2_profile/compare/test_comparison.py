@@ -331,8 +331,7 @@ def test_a_baseline_of_other_shapes_is_a_wrong_call(file):
 def test_a_store_is_read_without_running_anything(make_bundle, store):
     make_bundle()
     result = run(store, store)
-    assert result.exit_code == 1 and "nothing was judged" in result.stderr
-    assert "no profile yet" in result.stdout
+    assert result.exit_code == 2 and f"is not profiled yet; run: profile-neffs {store}" in result.stderr
     assert not list(store.glob("*/profiles/*"))
 
 

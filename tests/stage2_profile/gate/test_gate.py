@@ -62,7 +62,7 @@ def test_update_makes_the_first_baseline(file, tmp_path):
     new = tmp_path / "new.json"
     done = run(new, file("b.json", row()), "--update")
     assert done.exit_code == 0
-    assert "NEW: 1 cases" in done.stdout and "NOTHING TO JUDGE" not in done.stdout
+    assert "NEW, with nothing to compare with: 1 case: mlp_1." in done.stdout and "NOTHING TO JUDGE" not in done.stdout
     assert [each["case"] for each in json.loads(new.read_text())["rows"]] == ["mlp_1"]
 
 
@@ -114,11 +114,11 @@ def test_a_gate_that_could_compare_nothing_does_not_say_that_it_passed():
     gone = judge(pair_cases([row()], [], False), Config())
     assert (
         summary(gone)
-        == "CANNOT TELL: by total time and counters, of 1 cases none is known to have got worse or better."
+        == "CANNOT TELL: by total time and counters, none is known to have got worse or better, of 1 case."
     )
     assert (
         summary(judge(pair_cases([row()], [row()], False), Config()))
-        == "SAME: by total time and counters, none of 1 cases changed."
+        == "SAME: by total time and counters, nothing changed in 1 case."
     )
     assert summary([]) == "NOTHING TO JUDGE: no case is on both sides."
 
@@ -128,3 +128,13 @@ def test_a_gate_that_could_judge_nothing_does_not_pass():
     same = Judged("d", "d", "total_time_us", 1.0, 1.0, "same")
     assert first_failure([unprofiled]) == "nothing was judged: c: no profile yet"
     assert first_failure([unprofiled, same]) is None
+
+
+def test_a_case_that_is_not_profiled_yet_is_no_failure_and_a_side_without_a_profile_is_a_wrong_call(tmp_path):
+    waiting = row(status="unprofiled", total_time_us=None, reason="no profile yet")
+    (judged,) = judge(pair_cases([row()], [waiting], False), Config())
+    assert (judged.verdict, judged.fails) == ("cannot tell", False)
+    for name, record in (("before", row()), ("after", waiting)):
+        (tmp_path / f"{name}.json").write_text(json.dumps([record]))
+    done = CliRunner().invoke(gate, [str(tmp_path / "before.json"), str(tmp_path / "after.json")])
+    assert done.exit_code == 2 and "after.json is not profiled yet; run: profile-neffs" in done.stderr

@@ -1,9 +1,8 @@
 """Says where tensors lie that the kernel left to the compiler: a ring through SBUF and one through PSUM.
 
-On hardware, a load waits until there is memory for its tile, and a ninth product waits for one of the 8 PSUM banks. Where a
-compiler puts tensors is not known. Here each tensor takes the next free bytes after those of the tensor before, in program
-order, so that memory is reused as late as possible. A tensor that finds no room takes the place of those that are done with first: it
-waits for what they did before, and what they do later waits for it. One that is larger than the memory gets no address.
+Where a compiler puts tensors is not known. Here each takes the next free bytes after those of the tensor before, in program order, so that memory is
+reused as late as possible. One that finds no room takes the place of those that are done with first: it waits for what they did before, and what they
+do later waits for it. One that is larger than the memory gets no address.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Leads from a program to machine instructions: one columnar list for each physical core.
 
-The instructions become columns (columns.py); what costs the same is lowered once (lowering.py). Then come the lives and addresses
-of tensors, the regions that views lie in, who waits for whom, the order of issue, and the machine instructions with their waits
-(placing.py). The fixed instructions around a kernel are in `neff_bench.chips`.
+The instructions become columns (columns.py); what costs the same is lowered once (lowering.py). Then come the lives, addresses and regions of tensors,
+who waits for whom, the order of issue, and the machine instructions with their waits (placing.py).
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ def assemble(program: Program, chip: Chip | None = None) -> tuple[Code, ...]:
 
 
 class _Kinds(NamedTuple):
-    """What each kind of instruction becomes."""
+    """Holds what each kind of instruction becomes."""
 
     lowered: Sequence[Lowered]
     operations: Operations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Operation(NamedTuple):
-    """What a kind of instruction becomes on a core; times in ns.
+    """Holds what a kind of instruction becomes on a core; times in ns.
 
     engine, loads, meets, busy_ns, result_ns: as in `Lowered`. moves: any DMA. static: one whose descriptors were made at compile time. function: that Scalar looks up, or -1. first_step,
     end_step: its steps in `Operations.steps`. moving_ns: what a DMA takes on all DMA engines of the core, or on its share of HBM; -1
@@ -43,7 +43,7 @@ class Operation(NamedTuple):
 
 @dataclass(frozen=True)
 class Operations:
-    """What each kind of instruction becomes on a core. steps: of all kinds, the number of each step and what it waits for."""
+    """Holds what each kind of instruction becomes on a core. steps: of all kinds, the number of each step and what it waits for."""
 
     kinds: tuple[Operation, ...]
     steps: tuple[tuple[int, int], ...]

@@ -1,10 +1,7 @@
-"""Finds the order in which a compiler hands a program to the engines: a list schedule.
+"""Finds the order in which a compiler hands a program to the engines: a list schedule (docs/model.md, Evidence).
 
-"The compiler scheduler is free to reorder independent operations" (AWS docs nki.language.no_reorder,
-nki/guides/how-to-scheduling-apis.rst). docs/model.md says what shows how it uses that freedom. Of the operations that are ready, an engine takes the one that
-comes first in the program: PE transposes of all tiles run before the products of the first tile, and copies of one loop between
-reductions of another. Loads come in the order in which their data is first needed: v, q, k where the program loads q, k, v and
-transposes v first. Here, every operation that waits for nothing is ordered like a load, a memset for example.
+Of the operations that are ready, an engine takes the one that comes first in the program. Loads come in the order in which their data is first needed;
+an operation that waits for nothing, a memset for example, is ordered like a load.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Finds computations that a program repeats: AWS's compiler makes some of them once, and which is not known.
-
-Source: FLOPs of the profiles that zhang677/AccelOpt publishes. bmm transposes each tile four times and its profile has each once;
-matmul_add_rmsnorm does so too, and its profile has all of them.
-"""
+"""Finds computations that a program repeats: AWS's compiler makes some of them once, and which is not known."""
 
 from __future__ import annotations
 

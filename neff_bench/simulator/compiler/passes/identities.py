@@ -1,7 +1,4 @@
-"""Adds identity matrices that the PE transposes with: loaded once for each dtype, whether or not a kernel skips the compiler's middle end.
-
-docs/model.md says what shows it.
-"""
+"""Adds identity matrices that the PE transposes with: loaded once for each dtype, whether or not a kernel skips the compiler's middle end."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Finds work that a loop repeats with the same result: it is done once.
+"""Finds work that a loop repeats with the same result: it is done once, as AWS's compiler does it before the loop (docs/model.md, Evidence).
 
-AWS's compiler moves it before the loop (docs/model.md, Evidence).
-
-A program has no loops any more. What a line does again, with the operands of the last time, which have not changed since, does not
-depend on the loop around it.
+A program has no loops any more: it is what a line does again, with the operands of the last time, which have not changed since.
 """
 
 from __future__ import annotations

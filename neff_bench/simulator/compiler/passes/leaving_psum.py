@@ -1,10 +1,7 @@
-"""Shares PSUM for programs whose tiles do not all fit: which of them are copied to SBUF.
+"""Shares PSUM for programs whose tiles do not all fit: which of them are copied to SBUF, as AWS's compiler for the old dialect does.
 
-AWS's compiler for the old dialect does that. attn_fwd_v3 of aws-neuron/nki-samples keeps all products of Q and K in PSUM until it has the
-maximum of their rows, 256 banks of 8, and AWS's own test profiles it on hardware. The compiler's metrics name a pass "SpillPSum"
-(aws-neuron/neuronx-distributed-inference, contrib/models/gemma3-vision/global_metric_store.json). Which tiles it copies is not known. Here,
-where an instruction needs room, the tile leaves whose next use is farthest (Belady, IBM Systems Journal 5(2), 1966). Readers
-read the copy in SBUF. A tile that is written again comes back into PSUM first.
+Which tiles it copies is not known. Here, where an instruction needs room, the tile leaves whose next use is farthest (Belady, IBM Systems Journal 5(2),
+1966). Readers read the copy in SBUF. A tile that is written again comes back into PSUM first.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ def within_psum(program: Program) -> Program | None:
 
 
 class _Tiles:
-    """What PSUM holds while the instructions of one core go by. `buffers` grows by the copies."""
+    """Holds what PSUM holds while the instructions of one core go by. `buffers` grows by the copies."""
 
     def __init__(self, program: Program, core: int, buffers: list[Buffer]) -> None:
         self.buffers = buffers

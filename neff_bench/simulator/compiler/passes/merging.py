@@ -34,7 +34,7 @@ MERGED = frozenset({
 
 
 class Place(NamedTuple):
-    """Where a tile lies once it is laid beside others: as number `position` in `buffer`, whose rows hold `tiles` of them."""
+    """Holds where a tile lies once it is laid beside others: as number `position` in `buffer`, whose rows hold `tiles` of them."""
 
     buffer: int
     position: int

@@ -1,8 +1,4 @@
-"""Makes a tile of SBUF that is overwritten as a whole, once it has been read, a new tile from there on.
-
-AWS's compiler of the old dialect gives a tile in a loop more than one buffer by itself, also where the kernel declares it before the loop.
-docs/model.md says what shows it.
-"""
+"""Makes a tile of SBUF that is overwritten as a whole, once it has been read, a new tile from there on, as AWS's compiler of the old dialect does."""
 
 from __future__ import annotations
 

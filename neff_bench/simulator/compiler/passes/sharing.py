@@ -1,7 +1,4 @@
-"""Shares copies whose engine the kernel leaves open between Vector and Scalar: each goes to Scalar unless Vector can start it sooner.
-
-docs/model.md says what shows it.
-"""
+"""Shares copies whose engine the kernel leaves open between Vector and Scalar: each goes to Scalar unless Vector can start it sooner."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Shares SBUF for programs whose tiles do not all fit: which tiles leave, and how they come back.
 
-AWS's compiler for the old dialect allocates SBUF and spills (docs/model.md, Evidence). Which tiles it spills is not known. Here, where an instruction needs room, the tile leaves whose next use is farthest (Belady, IBM Systems Journal
-5(2), 1966). A tile that holds a load of what is unchanged until then is loaded again. All others are written to a scratch
-tensor in HBM and read back; one that has not changed since is not written twice.
+Which tiles AWS's compiler spills is not known. Here, where an instruction needs room, the tile leaves whose next use is farthest (Belady, IBM Systems
+Journal 5(2), 1966). One that holds a load of what is unchanged until then is loaded again; others go to a scratch tensor in HBM and back.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class _Part(NamedTuple):
 
 
 class _Tiles:
-    """What SBUF holds while the instructions of one core go by."""
+    """Holds what SBUF holds while the instructions of one core go by."""
 
     def __init__(
         self, program: Program, core: int, instructions: Sequence[Instruction], room_bytes: int, spills: bool

@@ -1,9 +1,7 @@
-"""Puts stores behind loads: the order that AWS's compiler gives to the stores of a kernel whose tiles all have room.
+"""Puts stores behind loads: the order that AWS's compiler gives to the stores of a kernel whose tiles all have room (docs/model.md, Evidence).
 
-It seems to take the DMA engines for one, and loads go before stores. Of the stores whose data is there then, the latest go first: the five NEFFs of
-1024 x 1024 transposes of CS149 (part1/transpose_1024.neff of the repositories in validation/correlation/coursework.py) load tiles 0 to 63, and store 48 to 50,
-56 to 63, 51 to 55, 40 to 47, 32 to 39 and so on down to 0 to 7. So no store is on the way while loads are. Rows of eight tiles keep their order there, which this does not know.
-Where a store's data is there only when all is loaded (24 NEFFs of convolutions and sums of vectors) stores come as their data does.
+It seems to take the DMA engines for one: no store is on the way while loads are. Of the stores whose data is there then, the latest go first, also where
+AWS's compiler keeps the order of rows of eight tiles, which this does not know. Later stores come as their data does.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Measures SBUF and PSUM over time: how much of each partition the live tensors of a program need, and whether it fits.
 
-A tensor lives from the first to the last instruction, in program order, that computes with it. Transfers by DMA do not
-lengthen its life: a scheduler may put a load just before the first use and a store just after the last result. Tensors
-that the kernel placed itself count once for each byte that any of them occupies. All others are added up as if they were
-packed without gaps, over the partitions too: a tensor of 64 partitions counts half of its bytes. The sum is the least that
-any schedule needs which keeps the order of the computation. A program above the capacity cannot run as it is written.
+A tensor lives from the first to the last instruction, in program order, that computes with it; a DMA does not lengthen its life. Tensors that the kernel
+placed count once for each byte that any of them occupies. All others are added up as if they were packed without gaps, over the partitions too. The sum
+is the least that any schedule needs which keeps the order of the computation.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def operand_names(kinds: Sequence[Instruction]) -> tuple[str, ...]:
 
 
 class _Found(NamedTuple):
-    """What a table has, but for its kinds. first: by core and kind, where its first instruction is, or -1."""
+    """Holds what a table has, but for its kinds. first: by core and kind, where its first instruction is, or -1."""
 
     buffers: Buffers
     first: tuple[list[int], ...]

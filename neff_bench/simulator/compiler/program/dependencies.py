@@ -12,13 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.program.columns import (
-    Buffers,
-    Columns,
-    Table,
-    operand_names,
-    tabulated,
-)
+from neff_bench.simulator.compiler.program.columns import Buffers, Columns, Table, operand_names, tabulated
 from neff_bench.simulator.compiler.program.parts import cut
 from neff_bench.simulator.compiler.program.rectangles import regions_of
 from neff_bench.simulator.native.edges import Uses, find_conflicts
@@ -31,7 +25,7 @@ KINDS = ("raw", "waw", "war")
 
 
 class Edges(NamedTuple):
-    """What the instructions of a core wait for, instruction by instruction, each once. Arrays of int64.
+    """Holds what the instructions of a core wait for, instruction by instruction, each once. Arrays of int64.
 
     start: where the edges of each instruction begin, and the end. before: the earlier instruction. kind: index into `KINDS`.
     operand: its name in the waiting instruction, as an index into `operand_names`.

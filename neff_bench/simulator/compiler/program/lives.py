@@ -47,11 +47,8 @@ def lives_of_all(table: Table, core: int, moving: Sequence[bool] = ()) -> Lives:
 
 
 def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:
-    """Return the lives of buffers. `buffers`: how many the program has. `moves`: 1 for each kind of instruction that does not lengthen the lives of its operands, in
-    int64.
-
-    A buffer that only such instructions use lives at the last of them; these come behind all others.
-    """
+    """Return the lives of buffers. `buffers`: how many the program has. `moves`: 1 in int64 for each kind of instruction that does not lengthen the
+    lives of its operands. A buffer that only such instructions use lives at the last of them; these come behind all others."""
     import numpy as np
 
     at = np.repeat(np.arange(len(columns.kind)), columns.use_start[1:] - columns.use_start[:-1])

@@ -1,10 +1,7 @@
 """Cuts the rectangles that instructions touch into parts that are touched whole or not at all.
 
-Two rectangles share bytes exactly where they share a part, so what the last writer of a byte was is kept for a part at once.
-
-Each storage has a grid of cells of about the size of its rectangles, and what is live is known cell by cell: a write is seen
-in the cells that it touches, and elsewhere what it wrote over stays live. So a part is a set of bytes in a cell, and a rectangle
-has it where it holds the bytes and touches the cell, wherever in the storage the bytes are.
+Two rectangles share bytes exactly where they share a part. Each storage has a grid of cells of about the size of its rectangles: a write is seen in the
+cells that it touches, and elsewhere what it wrote over stays live. A rectangle has a part where it holds the bytes and touches the cell.
 """
 
 from __future__ import annotations

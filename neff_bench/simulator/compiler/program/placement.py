@@ -1,8 +1,4 @@
-"""Holds tensors that the kernel placed itself: none may be written over while its values are still to be read.
-
-The executor gives every tensor memory of its own, so a kernel that reuses an address too early would give right numbers
-here and wrong ones on hardware.
-"""
+"""Holds tensors that the kernel placed itself: none may be written over while its values are still to be read."""
 
 from __future__ import annotations
 

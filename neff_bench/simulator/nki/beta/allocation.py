@@ -1,7 +1,6 @@
 """Says where a kernel places its tensors: `nki.compiler.sbuf` and `nki.compiler.psum`.
 
-`alloc` takes a function from the block's index, its partitions and its bytes in a partition to its place; `mod_alloc`
-places block i where block i modulo a number is (AWS docs, nki.compiler.sbuf.mod_alloc and psum.mod_alloc).
+`alloc` takes a function from the block's index, partitions and bytes to its place; `mod_alloc` places block i where block i modulo a number is.
 """
 
 from __future__ import annotations

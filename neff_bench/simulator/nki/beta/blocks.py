@@ -1,7 +1,4 @@
-"""Holds tensors with block dimensions: those before `par_dim`. Each block is a tile of its own.
-
-A block comes into being when the kernel first touches it, so that it takes memory from there to its last use only.
-"""
+"""Holds tensors with block dimensions: those before `par_dim`. Each block is a tile of its own, from where the kernel first touches it."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def whole_numbers(what: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 class Mesh(tuple[Any, ...]):
-    """What `nl.mgrid[...]` gives: one index for each dimension, the first of them also as `p`, the others as `x` to `w`."""
+    """Holds what `nl.mgrid[...]` gives: one index for each dimension, the first of them also as `p`, the others as `x` to `w`."""
 
     __slots__ = ()
 

@@ -120,17 +120,13 @@ def _filled(view: NkiTensor, fill: Any) -> Tile:
         return Tile(view)
     if view.on_chip:
         return result(lambda: _set(view, fill))
-    return Tile(_hbm_filled(view, fill))
+    return Tile(nl.full(view.shape, fill, view.dtype, view.buffer))
 
 
 def _set(view: NkiTensor, fill: Any) -> NkiTensor:
     isa.memset(view, fill)
     wrote(view)
     return view
-
-
-def _hbm_filled(view: NkiTensor, fill: Any) -> NkiTensor:
-    return nl.full(view.shape, fill, view.dtype, view.buffer)
 
 
 def rand(shape: Any, dtype: Any = "float32", **options: Any) -> Tile:

@@ -1,7 +1,4 @@
-"""Holds masks: conjunctions of affine comparisons, and the boxes of a tile in which all of them hold.
-
-An operation with a mask is recorded once for each box: elements outside are neither read nor written.
-"""
+"""Holds masks: conjunctions of affine comparisons. An operation with one is recorded once for each box of a tile in which all of them hold."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ class Affine(Protocol):
 
 
 class _Joined:
-    """What masks of both kinds have in common: `|`."""
+    """Holds what masks of both kinds have in common: `|`."""
 
     __slots__ = ()
 
@@ -43,7 +40,7 @@ class _Joined:
 
 
 class Either(_Joined):
-    """Where any of several masks holds."""
+    """Holds where any of several masks holds."""
 
     __slots__ = ("masks",)
 

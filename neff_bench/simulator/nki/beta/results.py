@@ -26,7 +26,7 @@ _SBUF_ONLY = frozenset({"iota", "affine_select", "local_gather", "tensor_partiti
 
 
 class Made:
-    """What wrote a new tile: instructions, each with the box that it wrote. `moved`: what took their places."""
+    """Holds what wrote a new tile: instructions, each with the box that it wrote. `moved`: what took their places."""
 
     __slots__ = ("moved", "repair", "steps")
 

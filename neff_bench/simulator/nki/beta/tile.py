@@ -171,7 +171,7 @@ class Tile:
         return Tile(found)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        assign(self[key] if not _is_everything(key) else self, value)
+        assign(self[key] if not (key is Ellipsis or (isinstance(key, slice) and key == slice(None))) else self, value)
 
     def __iadd__(self, other: Any) -> Tile:
         if isinstance(other, Tile) and accumulate(self, other):
@@ -319,10 +319,6 @@ def assign(target: Tile, value: Any) -> None:
         write(target.place(), value.read())
     else:
         write(target.place(), plain(value))
-
-
-def _is_everything(key: Any) -> bool:
-    return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
 
 
 def _plain_item(item: Any) -> Any:

@@ -100,9 +100,6 @@ def in_sbuf(view: NkiTensor) -> NkiTensor:
 
 
 def engine_operand(tile: Tile) -> NkiTensor:
-    """Return the view for the Tensor Engine, which reads SBUF: a product or transposition that no tile was given for is copied.
-
-    Source: `flash_attn_bwd` of nki-samples, which AWS runs on hardware, multiplies with a new transposition.
-    """
+    """Return the view for the Tensor Engine, which reads SBUF: a product or transposition that no tile was given for is copied."""
     view = tile.read()
     return view if psum.was_asked(view) else in_sbuf(view)

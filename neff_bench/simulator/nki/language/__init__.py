@@ -44,21 +44,11 @@ from neff_bench.simulator.nki.language.functions import (
 )
 from neff_bench.simulator.nki.language.objects import NKIObject
 from neff_bench.simulator.nki.language.operators import OPERATORS
-from neff_bench.simulator.nki.language.tiles import (
-    reduce_all as all,
-)
-from neff_bench.simulator.nki.language.tiles import (
-    reduce_max as max,
-)
-from neff_bench.simulator.nki.language.tiles import (
-    reduce_min as min,
-)
-from neff_bench.simulator.nki.language.tiles import (
-    reduce_prod as prod,
-)
-from neff_bench.simulator.nki.language.tiles import (
-    reduce_sum as sum,
-)
+from neff_bench.simulator.nki.language.tiles import reduce_all as all
+from neff_bench.simulator.nki.language.tiles import reduce_max as max
+from neff_bench.simulator.nki.language.tiles import reduce_min as min
+from neff_bench.simulator.nki.language.tiles import reduce_prod as prod
+from neff_bench.simulator.nki.language.tiles import reduce_sum as sum
 from neff_bench.simulator.nki.names import missing
 from neff_bench.simulator.numpy_dtypes import DTYPES
 from neff_bench.simulator.recording.creation import ndarray, shared_constant

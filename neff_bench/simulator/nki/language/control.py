@@ -71,11 +71,7 @@ def num_programs(axes: Any = 0) -> Any:
 
 
 def program_ndim() -> Any:
-    """Return 1 when the kernel was launched on a grid of more than one core, else 0; None outside a kernel, as from AWS's, whose body
-    there is `...`.
-
-    Host code tells None from 0: with None it takes the number of programs from its caller.
-    """
+    """Return 1 when the kernel was launched on a grid of more than one core, else 0; None outside a kernel, as from AWS's, which callers rely on."""
     if not is_recording():
         return None
     return 1 if recorder().lnc > 1 else 0

@@ -71,11 +71,7 @@ def store(dst: NkiTensor, value: Any) -> None:
 
 
 def assign(tensor: NkiTensor, key: Any, value: Any) -> None:
-    """Do `tensor[key] = value`: a copy, by DMA where one of the two is in HBM; a number fills.
-
-    AWS's NkiTensor has `__setitem__` (AWS docs, nki/api/nki/language), and its migration guide uses it
-    (nki/migration/index.rst, "remove the block dimension"). With which instructions is not documented.
-    """
+    """Do `tensor[key] = value`: a copy, by DMA where one of the two is in HBM; a number fills. With which instructions AWS does it is not documented."""
     target = tensor[key]
     if not target.on_chip:
         store(target, value)
