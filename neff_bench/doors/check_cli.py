@@ -90,7 +90,7 @@ def check(options: CheckOptions) -> int:
     """
     from neff_bench.rules.explain import explained, listed
     from neff_bench.rules.report import REFUSES
-    from neff_bench.sdk.identify import between
+    from neff_bench.sdk.identify import between, older
     from neff_bench.sdk.installed import judged_by
 
     if options.list_rules:
@@ -104,6 +104,10 @@ def check(options: CheckOptions) -> int:
         raise WrongCall("name a file: neff-bench check KERNEL...")
     shapes = options.shapes
     releases = between(options.sdk) if options.sdk else (judged_by(None),)
+    if before := older(options.sdk or ""):
+        streams.notice(
+            f"no rules are known of SDK {', '.join(before)}; those of {releases[0]}, the oldest known, are asked"
+        )
     codes = _codes(options.select or "") - (_codes(options.ignore) if options.ignore else set())
     compiler = _compiler(shapes, releases) if options.with_neuronx_cc else None
     wanted = Wanted(frozenset(codes), releases, options.notes, options.strict, compiler)

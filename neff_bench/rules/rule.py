@@ -268,6 +268,7 @@ SOURCES = {
     "views": ("public docstrings of experimental views (file 70153174010)", ""),
     "profile": ("a public probe of NKI (file 62051429705)", ""),
     "loopcoll": ("a public attention kernel over ranks (file 65773449421, SDK 2.32)", ""),
+    "debugging": ("public notes on debugging decode kernels on trn2 (file 54680412183)", ""),
     "triton-viz": ("triton-viz, tests of NKI beta 2 (file 52549002851)", ""),
 }
 """Where a rule is known from: what it is, and its address where that is known."""

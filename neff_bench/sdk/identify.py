@@ -43,12 +43,21 @@ def _version(release: Release, component: str) -> str | None:
     return version
 
 
+def older(text: str) -> tuple[str, ...]:
+    """Return those of the releases that a text names which came out before the first one that is known."""
+    named = [name for part in text.split(",") for name in part.strip().split("..")]
+    return tuple(name for name in named if name.startswith("2.") and () < order(name) < order(names()[0]))
+
+
 def between(text: str) -> tuple[str, ...]:
-    """Return the releases that a text names: `2.32`, `2.29..2.33`, `2.29,2.31`. Raises WrongCall for one that is not known."""
+    """Return the releases that a text names: `2.32`, `2.29..2.33`, `2.29,2.31`. The first one that is known stands for all before it. Raises WrongCall
+    for one that is not known."""
     known = names()
+    before = older(text)
     found: list[str] = []
     for part in text.split(","):
-        first, _, last = part.strip().partition("..")
+        words = part.strip().partition("..")
+        first, last = (known[0] if word in before else word for word in (words[0], words[2]))
         for name in (first, last or first):
             if name not in known:
                 out = [one if load(one).date else f"{one} (announced)" for one in known]

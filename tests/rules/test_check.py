@@ -66,6 +66,13 @@ def test_releases_and_chips_make_a_matrix(tmp_path):
     assert check(written(tmp_path), "--sdk", "2.28").returncode == 0
 
 
+def test_the_oldest_known_release_stands_for_those_before_it(tmp_path):
+    done = check(written(tmp_path, "multiply"), "--sdk", "2.21..2.28")
+    assert done.stdout.splitlines()[-2].split() == ["file", "chip", "2.28"]
+    assert done.stderr.startswith("notice: no rules are known of SDK 2.21; those of 2.28")
+    assert check(written(tmp_path), "--sdk", "3.21").returncode == 2
+
+
 def test_codes_are_selected_and_ignored(tmp_path):
     path = written(tmp_path)
     assert check(path, "--ignore", "E603").returncode == 0
