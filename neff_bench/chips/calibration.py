@@ -14,12 +14,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from neff_bench.chips import ENVIRONMENT as ENVIRONMENT
 from neff_bench.chips.chip import Chip
 from neff_bench.chips.overheads import Control, Overheads
 from neff_bench.errors import WrongCall
-
-ENVIRONMENT = "NEURON_SIM_CALIBRATION"
-"""Names the file of the calibration in force; the children of a command inherit it."""
 
 FORMAT = "neff-bench calibration 1"
 PREAMBLE, POSTAMBLE = "preamble_ns", "postamble_ns"

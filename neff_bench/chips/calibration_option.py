@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from neff_bench.chips.calibration import ENVIRONMENT, put_in_force
+from neff_bench.chips import ENVIRONMENT
 
 if TYPE_CHECKING:
     import click
@@ -30,6 +30,8 @@ def calibration_option(function: Function) -> Function:
 
 
 def _put_in_force(context: click.Context, _: click.Parameter, given: Path | None) -> None:
+    from neff_bench.chips.calibration import put_in_force  # which imports the chips
+
     named = os.environ.get(ENVIRONMENT)
     path = given or (Path(named) if named else None)
     if path is None or context.resilient_parsing:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neff_bench.chips import CHIPS
+from neff_bench.chips import NAMES
 from neff_bench.errors import WrongCall
 from neff_bench.installation import __version__
 from neff_bench.terminal import streams
@@ -45,7 +45,7 @@ class CheckOptions:
 
     kernels: tuple[Path, ...] = argument(default=(), nargs=-1, type=click.Path(exists=True, path_type=Path))
     shapes: Path | None = option(type=FILE, help="Judge the cases of this shapes file that name a kernel of KERNELS.")
-    target: str = option(default="trn2", show_default=True, help=f"Chips, with commas: {', '.join(CHIPS)}.")
+    target: str = option(default="trn2", show_default=True, help=f"Chips, with commas: {', '.join(NAMES)}.")
     sdk: str | None = option(
         help="Releases: 2.32, 2.29..2.33 or 2.29,2.31.  [default: that of the compiler here, else the newest that is out]"
     )
@@ -149,8 +149,8 @@ def _compiler(shapes: Path | None, releases: Sequence[str]) -> str:
 def _chips(text: str) -> list[str]:
     chips = [word.strip() for word in text.split(",")]
     for chip in chips:
-        if chip not in CHIPS:
-            raise WrongCall(f"--target {chip!r}: known: {', '.join(CHIPS)}")
+        if chip not in NAMES:
+            raise WrongCall(f"--target {chip!r}: known: {', '.join(NAMES)}")
     return chips
 
 

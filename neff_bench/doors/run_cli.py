@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from neff_bench.chips import CHIPS
+from neff_bench.chips import NAMES
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.errors import DONE, FAILED, NeffBenchError
 from neff_bench.installation import IMPORT_ROOT
@@ -26,7 +26,7 @@ from neff_bench.terminal.options import argument, flag, option, takes
 class RunOptions:
     """Holds what is asked of `neff-bench run`."""
 
-    target: str | None = option(type=click.Choice(list(CHIPS)), help="Chip.  [default: trn2]")
+    target: str | None = option(type=click.Choice(list(NAMES)), help="Chip.  [default: trn2]")
     lnc: int | None = option(
         type=click.IntRange(1, 2), help="Cores of a launch without a grid.  [default: 1, as on AWS]"
     )

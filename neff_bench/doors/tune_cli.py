@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neff_bench.chips import CHIPS
+from neff_bench.chips import NAMES
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.errors import WrongCall
 from neff_bench.sdk.installed import OPTION, judged_by
@@ -39,7 +39,7 @@ class TuneOptions(OutputOptions):
     only: str = option(default="*", metavar="GLOB", help="Take the case of the shapes file with such a name.")
     reference: str | None = option(metavar="FILE.py:FUNCTION", help="Function that computes what is right; the outputs of the ten fastest are compared with it.")  # fmt: skip
     implementation: str = option(default="nki", type=click.Choice(["nki", "xla"]), show_default=True, help="xla: a jax function.")  # fmt: skip
-    target: str | None = option(type=click.Choice(list(CHIPS)), help="Chip.  [default: that of the shapes file, else trn2]")  # fmt: skip
+    target: str | None = option(type=click.Choice(list(NAMES)), help="Chip.  [default: that of the shapes file, else trn2]")  # fmt: skip
     lnc: int | None = option(type=click.IntRange(1, 2), help="Physical cores in the logical core.  [default: 1, as AWS launches]")  # fmt: skip
     top: int | None = option(type=click.IntRange(1), help="Print the N fastest at the end.")
     sdk: str | None = option(metavar="RELEASE", help=OPTION)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neff_bench.chips import CHIPS
+from neff_bench.chips import NAMES
 from neff_bench.errors import DONE, WrongCall
 from neff_bench.installation import pip_install
 from neff_bench.sdk.installed import OPTION
@@ -38,7 +38,7 @@ class WatchOptions:
         default="nki", type=click.Choice(["nki", "xla"]), show_default=True, help="xla: a jax function."
     )
     target: str | None = option(
-        type=click.Choice(list(CHIPS)), help="Chip.  [default: that of the shapes file, else trn2]"
+        type=click.Choice(list(NAMES)), help="Chip.  [default: that of the shapes file, else trn2]"
     )
     lnc: int | None = option(
         type=click.IntRange(1, 2), help="Physical cores in the logical core.  [default: 1, as AWS launches]"

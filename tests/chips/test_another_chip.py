@@ -60,7 +60,7 @@ def test_a_file_whose_chip_has_another_name_is_refused(project, tmp_path):
     (tmp_path / "neff_bench" / "__init__.py").touch()
     (tmp_path / "neff_bench" / "chips" / "trn5.py").write_text("from neff_bench.chips.trn4 import CHIP as CHIP\n")
     done = subprocess.run(
-        [sys.executable, "-c", "import neff_bench.chips"], cwd=tmp_path, capture_output=True, text=True,
+        [sys.executable, "-c", "import neff_bench.chips; neff_bench.chips.CHIPS"], cwd=tmp_path, capture_output=True, text=True,
         env={"PYTHONPATH": str(tmp_path)},
     )  # fmt: skip
     assert "chips/trn5.py: its CHIP is named 'trn4', expected 'trn5'" in done.stderr

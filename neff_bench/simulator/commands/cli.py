@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from neff_bench.chips import CHIPS, LISTED, PAIRED
+from neff_bench.chips import LISTED, NAMES
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.simulator.commands.version import VERSION_NAMES, version
 from neff_bench.terminal import streams
@@ -93,7 +93,7 @@ def main() -> None:
     "-lnc",
     "--logical-nc-config",
     type=click.IntRange(1, 2),
-    help=f"Cores of a logical core [XLA: 2 on {', '.join(PAIRED)}; NKI: 1].",
+    help="Cores of a logical core [XLA: 2 where the chip has pairs; NKI: 1].",
 )
 @click.option(
     "--output", default="file.neff", show_default=True, type=click.Path(dir_okay=False), help="NEFF to write."
@@ -295,7 +295,7 @@ class ExplainOptions(OutputOptions):
     constants: bool = flag(help="Print instead the chip's constants with their sources.")
     operations: bool = flag(help="Print instead what every ISA operation costs, and how far that is from hardware.")
     target: str | None = option(
-        type=click.Choice(list(CHIPS)), help="Chip whose operations --operations prints, where no NEFF is named."
+        type=click.Choice(list(NAMES)), help="Chip whose operations --operations prints, where no NEFF is named."
     )
 
 

@@ -6,7 +6,6 @@ returns the text. Whatever lies here is offered by every command that has `--for
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import itertools
 import pkgutil
@@ -16,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from neff_bench.errors import WrongCall
+from neff_bench.errors import WrongCall, meant
 from neff_bench.terminal.answer import NONE, Answer, Column, Grid
 
 DEFAULT = "table"
@@ -54,9 +53,8 @@ def _with_columns(answer: Answer, names: Sequence[str]) -> Answer:
     keys = {column.head: column.name for grid in answer.grids for column in grid.columns if column.name}
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            meant = f"did you mean {near[0]}? " if near else ""
-            raise WrongCall(f"--columns: no column {name!r}; {meant}there are {', '.join(filter(None, known))}")
+            there = ", ".join(filter(None, known))
+            raise WrongCall(f"--columns: no column {name!r}{meant(name, known) or ';'} there are {there}")
     fields = list(dict.fromkeys(keys.get(name, name) for name in names))
     records = [{name: record.get(name) for name in fields} for record in answer.records]
     document = answer.document
