@@ -55,7 +55,7 @@ def _neffs(path: Path) -> list[str]:
             found.append(str(one.neff_path))
     if not found:
         raise WrongCall(
-            f"{path}: no simulated case in it; for profiles that were measured: profile-neffs {path} --hot, or neff-bench view"
+            f"{path}: no simulated case in it; for profiles that were measured: profile-neffs {path} --hot 10, or neff-bench view"
         )
     return found
 
@@ -70,8 +70,10 @@ def _word(word: str, given: dict[str, Any]) -> None:
         options = ExplainOptions(**{key: value for key, value in given.items() if key != "calibration"})
         write_answer(metrics_answer(found), options.format, options.output)
         return
-    glossary = words()
-    named = glossary.get(word.lower()) or glossary.get(word.lower().removesuffix(" us"))
+    glossary, key = words(), word.lower()
+    named = next(
+        (said for name in (key, key.removesuffix(" us"), key.strip("()")) if (said := glossary.get(name))), None
+    )
     if named is None:
         raise WrongCall(
             f"{word}: there is no such file or store, and no such word to explain{meant(word, [*METRICS, *glossary])};"

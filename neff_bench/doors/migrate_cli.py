@@ -16,7 +16,7 @@ from neff_bench.terminal.text import plain
 @click.option("--diff", is_flag=True, help="Print a patch of what has a fix; what is left goes to standard error.")
 @click.argument("kernels", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def migrate(diff: bool, kernels: tuple[Path, ...]) -> int:
-    """Name each use of the old NKI dialect (neuronxcc.nki) in KERNELS that the current one lacks, and what replaces it.
+    """Name each use of the old NKI dialect (neuronxcc.nki) in KERNELS that the current one lacks (NKI of SDK 2.29 and later), and what replaces it.
 
     One line for each use: file, line, name, replacement. Nothing is run or changed. The exit code is 1 while something is
     left that only you can change. `neff-bench check` then judges the result.

@@ -96,18 +96,24 @@ def _without_rounding(*sides: Sequence[Line]) -> list[list[Line]]:
 
 
 def _changed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Change]:
+    for was, now in _changed_pairs(before, after):
+        yield Change(
+            before[0].file if before else after[0].file,
+            was.number if was else None,
+            now.number if now else None,
+            _text(was, now),
+            _text(now, was),
+        )
+
+
+def _changed_pairs(before: Sequence[Line], after: Sequence[Line]) -> Iterator[tuple[Line | None, Line | None]]:
+    if [line.number for line in before] == [line.number for line in after]:  # no line moved
+        yield from ((was, now) for was, now in zip(before, after, strict=True) if was.does != now.does)
+        return
     matcher = SequenceMatcher(None, [line.does for line in before], [line.does for line in after], autojunk=False)
     for kind, low_a, high_a, low_b, high_b in matcher.get_opcodes():
-        if kind == "equal":
-            continue
-        for was, now in _paired(before[low_a:high_a], after[low_b:high_b]):
-            yield Change(
-                before[0].file if before else after[0].file,
-                was.number if was else None,
-                now.number if now else None,
-                _text(was, now),
-                _text(now, was),
-            )
+        if kind != "equal":
+            yield from _paired(before[low_a:high_a], after[low_b:high_b])
 
 
 def _paired(before: Sequence[Line], after: Sequence[Line]) -> Iterator[tuple[Line | None, Line | None]]:
@@ -143,7 +149,7 @@ def _text(line: Line | None, other: Line | None) -> str:
 
 def _made(what: str, count: int, size: int) -> str:
     if what == PACKETS:
-        return f"{count} {what} of {size} bytes"
+        return f"{count} {what}, {size} bytes in all"
     return f"{count} {what}" + (f" in {size / 1000:.3f} us" if size else "")
 
 

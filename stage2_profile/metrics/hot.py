@@ -93,7 +93,7 @@ def read_events(path: Path, neff: Path | None = None) -> list[Event]:
             or row.queue_name
             or (FETCH if row.queue_type == "instruction" else f"({row.queue_type})"),
             opcode=row.queue_type,
-            operands=f"{row.variable} {row.transfer_size} bytes",
+            operands=f"{row.variable} {row.transfer_size} bytes".removeprefix("unknown "),
             core=core_name(row.subgraph).removeprefix("core "),
             start_us=row.timestamp / NS_PER_US,
             duration_us=row.duration / NS_PER_US,

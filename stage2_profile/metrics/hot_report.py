@@ -86,7 +86,9 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
         for event in hot.events
     ]
     # Each note stands only where the tables have what it explains.
-    called = ["A line holds what the functions that it calls did; the innermost line of most of it stands beside it."]
+    called = [
+        "A line counts what the functions that it calls do. Beside it stands the line in them that takes the most of its time."
+    ]
     notes = [
         *called * any(line.innermost != line.where for line in hot.lines),
         "us: time at work; % of engine: its share of all time at work of this engine; waits us: time before it, in which the engine had nothing to do. "

@@ -107,7 +107,7 @@ def answer_of(found: Tuned) -> Told:
         Column("total us", right=True, name="total_time_us"),
         Column("low", right=True, name="total_time_low_us", bound=True),
         Column("high", right=True, name="total_time_high_us", bound=True),
-        Column("before the next", name="sure"),
+        Column("ahead of the next", name="sure"),
         Column("check"),
         Column("AWS's compiler", name="refused"),
     ]

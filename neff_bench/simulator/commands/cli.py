@@ -327,7 +327,9 @@ def explain_command(options: ExplainOptions) -> None:
     from neff_bench.simulator.commands.view import load_profile
 
     if neff.endswith(".ntff"):
-        raise click.UsageError(f"{neff} is a trace; explain takes its NEFF, and neff-bench view shows the trace")
+        raise click.UsageError(
+            f"{neff} is a trace; explain takes its NEFF if neuron-sim built that, neff-bench view shows the trace"
+        )
     if Path(neff).is_dir():
         raise click.UsageError(f"{neff} is a directory; name the NEFF of a case in it: CASE/file.neff")
     profile = load_profile(neff, None)

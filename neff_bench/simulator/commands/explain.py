@@ -198,7 +198,7 @@ def _who(schedule: Schedule, core: int, number: int) -> str:
     code = schedule.cores[other].code
     name = TITLES[int(code.engine[index])]
     if code.transfer[index] >= 0:
-        name = f"DMA of {name}"
+        name = f"DMA issued by {name}"
     return name if other == core else f"{name} of core {other}"
 
 

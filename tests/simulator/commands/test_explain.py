@@ -70,7 +70,7 @@ def test_more_memory_lets_the_next_load_overlap():
 
 def test_waits_name_whom_an_engine_waited_for(explained):
     waits = explained[2].waits_us
-    assert waits[0, "Tensor", "DMA of GpSimd"] > 0
+    assert waits[0, "Tensor", "DMA issued by GpSimd"] > 0
     assert waits[0, "Vector", "Tensor"] > 0
 
 

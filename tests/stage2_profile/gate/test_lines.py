@@ -18,7 +18,7 @@ def test_a_new_line_and_a_line_that_makes_more():
     before = [Line("k.py", 10, LOAD), Line("k.py", 20, COPY)]
     after = [Line("k.py", 10, MORE), Line("k.py", 20, COPY), Line("k.py", 30, COPY)]
     assert changed_lines(before, after) == [
-        Change("k.py", 10, 10, "8 DMA packets of 4096 bytes", "9 DMA packets of 4608 bytes"),
+        Change("k.py", 10, 10, "8 DMA packets, 4096 bytes in all", "9 DMA packets, 4608 bytes in all"),
         Change("k.py", None, 30, "nothing", "2 Vector COPY in 1.000 us"),
     ]
 
@@ -70,3 +70,9 @@ def test_a_line_whose_time_was_rounded_is_found_beside_a_new_line():
     assert [(change.before, change.after) for change in changed_lines([Line("k.py", 21, reciprocal)], after)] == [
         (None, 21)
     ]
+
+
+def test_lines_that_did_not_move_are_compared_by_their_number():
+    before = [Line("k.py", 17, (("DMA packets", 576, 9),)), Line("k.py", 18, (("DMA packets", 64, 1),))]
+    after = [Line("k.py", 17, (("DMA packets", 1088, 18),)), Line("k.py", 18, (("DMA packets", 576, 9),))]
+    assert [(one.before, one.after) for one in changed_lines(before, after)] == [(17, 17), (18, 18)]
