@@ -365,6 +365,7 @@ def test_strict_calls_a_warning_an_error(tmp_path):
         ("nl.cast(x)", "2.28 2.29 2.30 2.31 2.32"),
         ("if a: nl.cast(x)", ""),
         ("nl.range(3)", ""),
+        ("nl.par_dim(3)", "2.29"),
     ],
 )
 def test_a_call_is_held_against_the_declarations_of_each_release(call, releases):
