@@ -34,3 +34,22 @@ def test_a_public_kernel_has_the_same_verdict_by_the_two_commands(nki_samples, t
     (tmp_path / "built").mkdir()
     (found,) = generated.verdicts([at], tmp_path, tmp_path / "built", 1)
     assert (found["verdict"], found["findings"]) == ("right", [])
+
+
+def test_a_refused_kernel_counts_where_a_record_shows_it_on_a_device():
+    from validation.wild.cases import CASES
+    from validation.wild.judged import NEVER_RAN, RAN, of_those_that_ran
+
+    names = [f"{case.repository}/{case.name}" for case in CASES]
+    ran, never = (
+        [next(at for at, name in enumerate(names) if name.startswith(start)) for start in starts]
+        for starts in (RAN, NEVER_RAN)
+    )
+    unknown = names.index("whn09/nki-moe/nki_kernels.py:nki_topk_kernel")
+    verdicts = ["refused", "missing", "crashed", *("right" for _ in ran[3:]), *("refused" for _ in (*never, unknown))]
+    told = of_those_that_ran([*ran, *never, unknown], [{"verdict": one} for one in verdicts])
+    total = len(RAN) - 2
+    assert (
+        told
+        == f"Of {total} kernels that a public record shows on a device, 1 ({1 / total:.1%}) are said to be refused."
+    )

@@ -4,7 +4,8 @@
 
 CHECKOUTS holds the repositories as OWNER/NAME. Each kernel runs in a process of its own. A package that a file imports
 for its host code only and that is not installed (torch, torch_xla) is replaced by an empty one. `--by generate` builds and profiles all of them
-by `generate-neffs` and `profile-neffs`, and says what their rows find. `--by check` judges each by the release on which its authors ran it.
+by `generate-neffs` and `profile-neffs`, and says what their rows find. `--by check` judges each by the release on which its authors ran it, and
+says how many are refused of those that a public record shows on a device.
 """
 
 from __future__ import annotations
@@ -51,13 +52,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.by == "generate":
         found = _by_generate(chosen, given.checkouts, given.keep, given.jobs)
     elif given.by == "check":
-        from validation.wild.judged import judge
+        from validation.wild.judged import judge, of_those_that_ran
 
         found = judge(chosen, given.checkouts, given.jobs)
     else:
         with ThreadPoolExecutor(given.jobs) as pool:
             found = list(pool.map(lambda at: run_apart(at, given.checkouts, given.timeout), chosen))
     _report([CASES[at] for at in chosen], found)
+    if given.by == "check":
+        print(f"\n{of_those_that_ran(chosen, found)}")
     return 0 if all(one["verdict"] in ("right", "refused", "missing") for one in found) else 1
 
 
