@@ -268,6 +268,8 @@ SOURCES = {
     "views": ("public docstrings of experimental views (file 70153174010)", ""),
     "profile": ("a public probe of NKI (file 62051429705)", ""),
     "loopcoll": ("a public attention kernel over ranks (file 65773449421, SDK 2.32)", ""),
+    "nkibench": ("a public set of kernels for trn2 with notes (file 71054011768, SDK 2.32)", ""),
+    "xpuperf": ("whn09/xpu-perf, rms_norm.py and its probe (SDK 2.32)", "https://github.com/whn09/xpu-perf"),
     "debugging": ("public notes on debugging decode kernels on trn2 (file 54680412183)", ""),
     "triton-viz": ("triton-viz, tests of NKI beta 2 (file 52549002851)", ""),
 }

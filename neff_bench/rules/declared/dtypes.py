@@ -34,6 +34,7 @@ rule("D301", "the value of memset suits the dtype of dst exactly", "a whole numb
 rule("D302", "a packed tile is filled with 0 alone", "0", "isa notes", "D", refusal("^memset: a packed type"))
 rule("D303", "float32 goes with float32 in a matmul", "nisa.tensor_copy into a tile of one dtype", "isa", "D", refusal("^nc_matmul: float32 goes with float32 only"))
 rule("D304", "a matmul has no integers", "bfloat16 or float8", "helion isa", "DM", refusal("^nc_matmul: operands must be floats"), says="nc_matmul stationary dtype int8 not supported")
+rule("D354", "a matmul takes no tfloat32 tile", "float32, or bfloat16", "nkibench", "M", call("nc_matmul", lambda c: _is(c, "stationary", "tfloat32") or _is(c, "moving", "tfloat32")), since="2.32", says="'nisa.matmul' op 'stationary' must be a float type, got '!nisa.float32r'")
 rule("D305", "float8_e4m3fn operands of a matmul need trn3", "float8_e4m3, with its smaller range", "isa codes megakernel", "DM", call("nc_matmul", lambda c: _is(c, "stationary", "float8_e4m3fn") or _is(c, "moving", "float8_e4m3fn")), chips="trn1 trn2", says="EVRF051 Data type F8E4M3FN is not supported on TRN1/TRN2")
 rule("D306", "float8_e4m3 and float8_e4m3fn do not meet in a matmul", "one of them", "isa", "D", call("nc_matmul", lambda c: {c["stationary"].dtype, c["moving"].dtype} == {"float8_e4m3", "float8_e4m3fn"}), chips="trn3")
 rule("D307", "the result of a matmul is float32; bfloat16 too on trn3", "a float32 tile in PSUM", "isa", "D", refusal("^nc_matmul: dst must be float32"))

@@ -42,6 +42,7 @@ def _powers(given: Source) -> Iterator[ast.AST]:
     return (node for node in given.calls.get("nki.language.power", ()) if any(isinstance(one, ast.Constant) for one in (*node.args[1:], *(word.value for word in node.keywords if word.arg != "name"))))
 
 
+rule("E654", "nl.rms_norm does not compile", "the mean of the squares by nisa.activation_reduce, then nisa.tensor_scalar and nisa.tensor_tensor", "xpuperf", "M", called("nki.language.rms_norm"), since="2.32", says="'dst' free total elements 5120 != 'rhs' free total elements 1")
 rule("E601", "nl.divide works in AWS's simulator alone", _DIVIDE, "notes harness torchneuronx", "DM", called("nki.language.divide"), since="2.29", says="unsupported operator 'divide'; NCC_IXCG864")
 rule("E602", "tensor_tensor has no operator divide", _DIVIDE, "harness notes", "DM", operator("tensor_tensor", "op", "divide"), chips="trn2 trn3", since="2.29", says="unsupported operator 'divide'")
 rule("E603", "tensor_scalar has no operator divide", _DIVIDE, "attention notes", "DM", operator("tensor_scalar scalar_tensor_tensor", "op0 op1", "divide"), chips="trn2 trn3", since="2.29", says="invalid kwarg 'op0': unsupported operator 'divide'")
