@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -28,12 +29,12 @@ _PACKAGES = {
     "boto3": "boto3",
     "fabric2": "fabric2",
     "filelock": "filelock",
-    "plotext": "plotext",
+    "plotext": "plotext<6",
     "aws_embedded_metrics": "aws-embedded-metrics",
     "scipy": "scipy",
     "torch": "torch",
 }
-"""What their test tree imports: module and package, from their pyproject.toml and, undeclared, scipy."""
+"""What their test tree imports: module and package, from their pyproject.toml and, undeclared, scipy. plotext 6 lacks `clf`, which they call."""
 
 _PLUGINS = ["-p", "neff_bench.simulator.nki.nkilib_plugin", "-p", "no:cacheprovider"]
 _PYTEST = [sys.executable, "-m", "pytest", *_PLUGINS, "--test-mode", "simulation"]
@@ -151,7 +152,7 @@ def _check(path: Path) -> None:
     missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
     if missing:
         raise SimulatorError(
-            f"nki-library's tests need packages that are not installed: pip install {' '.join(missing)}"
+            f"nki-library's tests need packages that are not installed: pip install {shlex.join(missing)}"
         )
 
 

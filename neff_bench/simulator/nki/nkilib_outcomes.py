@@ -6,14 +6,20 @@ import json
 import os
 import random
 import re
+import subprocess
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
 
 FILE, SAMPLE, SEED = "NKILIB_OUTCOMES", "NKILIB_SAMPLE", "NKILIB_TESTS_SEED"
 LIBRARY = f"{os.sep}nkilib_src{os.sep}"
+TESTS = f"{os.sep}test{os.sep}integration{os.sep}"
+HARNESS, REFERENCE = f"{os.sep}test_orchestrator.py", "_torch.py"
+INSTALLED = f"{os.sep}site-packages{os.sep}"
 NUMBER = re.compile(r"-?\b\d+(\.\d+)?(e[-+]?\d+)?\b")
 
 
@@ -53,17 +59,47 @@ def pytest_runtest_makereport(item: Any, call: Any) -> None:
 
 def judged(error: BaseException) -> tuple[str, str]:
     """Return whose the failure is, `theirs`, `refused` (by us) or `failed`, and its cause with numbers as N. An assertion of their kernels,
-    and what is not public, are theirs."""
+    inputs that their own test or reference rejects, what is not public, and what is not installed are theirs."""
     chain = list(_chain(error))
     asserted = next((each for each in chain if isinstance(each, AssertionError) and LIBRARY in _place(each)), None)
     if asserted is not None:
         return "theirs", f"their assertion: {_first_line(asserted)}"
+    if len(chain) == 1 and _prepares(error):
+        return "theirs", f"their test's own inputs: {_first_line(error)}"
+    if needed := next(filter(None, map(_needed, chain)), ""):
+        return "theirs", f"needs {needed}"
     if any("is not part of the public nki-library" in str(each) for each in chain):
         return "theirs", _first_line(error)
     ours = next((each for each in chain if type(each).__module__.startswith("neff_bench.")), None)
     if ours is not None and "AssertionError" in str(ours) + type(ours).__name__:
         return "theirs", f"their assertion: {_first_line(ours)}"
     return ("refused", _first_line(ours)) if ours is not None else ("failed", f"{_first_line(error)}")
+
+
+def _prepares(error: BaseException) -> bool:
+    """Return whether what makes a test's inputs and expected outputs rejects the test's own parameters: an assertion of a function beside their
+    test, or an error of a reference. What a test itself asserts may be of our results. So may all that their harness calls, which runs the
+    kernel and then compares."""
+    frames, place = _frames(error), _place(error)
+    if isinstance(error, AssertionError):
+        theirs = TESTS in place and not frames[-1].f_code.co_name.startswith("test_")
+    else:
+        theirs = isinstance(error, (RuntimeError, ValueError)) and LIBRARY in place and place.endswith(REFERENCE)
+    return theirs and not any(
+        frame.f_code.co_filename.endswith(HARNESS) or frame.f_globals.get("__name__", "").startswith("neff_bench.")
+        for frame in frames
+    )
+
+
+def _needed(error: BaseException) -> str:
+    """Return the program that is not on the path, or the installed package that lacks a name that they use; else nothing."""
+    if isinstance(error, FileNotFoundError) and _place(error) == subprocess.__file__:
+        return str(error.filename)
+    if not isinstance(error, AttributeError) or not isinstance(error.obj, ModuleType):
+        return ""
+    package, file = error.obj.__name__, getattr(error.obj, "__file__", None) or ""
+    ours = package.startswith("neff_bench")
+    return f"another {package}: this one has no {error.name!r}" if INSTALLED in file and not ours else ""
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -74,12 +110,14 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
+def _frames(error: BaseException) -> list[FrameType]:
+    return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+
+
 def _place(error: BaseException) -> str:
-    """Return the file of the innermost frame that is neither a library's helper of asserting nor ours."""
-    trace, found = error.__traceback__, ""
-    while trace is not None:
-        found, trace = trace.tb_frame.f_code.co_filename, trace.tb_next
-    return found
+    """Return the file that raised an error; nothing for one that was not raised."""
+    frames = _frames(error)
+    return frames[-1].f_code.co_filename if frames else ""
 
 
 def _first_line(error: BaseException) -> str:

@@ -46,6 +46,67 @@ def test_known():
     raise KeyError("their own")
 """
 
+PREPARED = """
+import subprocess
+import numpy as np
+import pytest
+import subject
+from src.nkilib_src.kernel_torch import reference
+from test.utils.test_orchestrator import run
+
+
+def inputs(scale):
+    assert isinstance(scale, float), f"no scale: {scale}"
+
+
+def compare(made):
+    assert made == 1, f"{made} is wrong"
+
+
+def test_of_inputs():
+    inputs(None)
+
+
+def test_of_a_reference():
+    reference([1, 2], [3])
+
+
+def test_of_what_the_harness_calls():
+    run(lambda: compare(2))
+
+
+def test_of_a_result():
+    assert subject.made() == 1
+
+
+def test_of_our_own_error():
+    subject.call(lambda: inputs(None))
+
+
+def test_of_a_program():
+    subprocess.run(["no-such-program"])
+
+
+def test_of_a_file():
+    open("no-such-file")
+
+
+def test_of_another_release():
+    np.no_such_function()
+
+
+def test_of_a_name_of_ours():
+    subject.no_such_name
+"""
+SUBJECT = """
+def made():
+    return 2
+
+
+def call(function):
+    function()
+"""
+
 
 @pytest.fixture
 def checkout(tmp_path):
@@ -80,6 +141,35 @@ def test_each_test_is_counted_once_under_whose_fault_it_is(checkout):
     text = list(markdown(found.values()))
     assert "3 of 5 tests that their own code lets run passed (60.0%)." in text
     assert "- 2 theirs: their assertion: AssertionError: x is N, at most N (test_all)" in text
+
+
+def test_what_rejects_the_inputs_of_their_own_test_is_theirs(tmp_path):
+    for folder, file, text in (
+        ("test", "conftest.py", CONFTEST),
+        ("test", "__init__.py", ""),
+        ("test/utils", "__init__.py", ""),
+        ("test/utils", "test_orchestrator.py", "def run(function):\n    function()\n"),
+        ("test/integration", "test_all.py", PREPARED),
+        ("src/nkilib_src", "kernel_torch.py", "import numpy as np\ndef reference(a, b):\n    np.add(a[:2], b * 3)\n"),
+        (".", "subject.py", f"__name__ = 'neff_bench.subject'\n{SUBJECT}"),
+    ):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / file).write_text(text)
+    command = [*nkilib_tests._PYTEST, "-p", "neff_bench.simulator.nki.nkilib_outcomes", "-q"]
+    environment = nkilib_tests.environment(tmp_path, False, 0)
+    (line,) = lines_of(tmp_path, ["test/integration/test_all.py"], environment, command, 0, 60)
+    assert not line.note
+    assert {(kind, cause.partition(" (")[0]): count for (kind, cause), count in line.causes.items()} == {
+        ("theirs", "their test's own inputs: AssertionError: no scale: None"): 1,
+        ("theirs", "their test's own inputs: ValueError: operands could not be broadcast together with shapes"): 1,
+        ("theirs", "needs no-such-program"): 1,
+        ("theirs", "needs another numpy: this one has no 'no_such_function'"): 1,
+        ("failed", "AssertionError: N is wrong"): 1,
+        ("failed", "AssertionError: assert N == N"): 1,
+        ("failed", "AssertionError: no scale: None"): 1,
+        ("failed", "FileNotFoundError: [Errno N] No such file or directory: 'no-such-file'"): 1,
+        ("failed", "AttributeError: module 'neff_bench.subject' has no attribute 'no_such_name'"): 1,
+    }
 
 
 def test_a_sample_is_the_same_each_time(checkout):
