@@ -22,8 +22,11 @@ _WORKER = (
 _SIMULATOR = (
     "neff_bench.simulator.commands.cli",
     "neff_bench.simulator.commands.compile",
+    "neff_bench.simulator.execution.findings",
+    "neff_bench.simulator.execution.races",
     "neff_bench.simulator.nki.*",
     "neff_bench.simulator.native:library",
+    "neff_bench.simulator.native.passes",
     "neff_bench.simulator.timing.model:fingerprint",
 )
 _TRACER = ("neff_bench.stage1_generate.toolchains.hlo", "neff_bench.simulator.hlo.lower", "jax")

@@ -135,7 +135,7 @@ def kernel(program: Program) -> Kernel:
     table = table_of(program)
     role = np.concatenate([columns.role for columns in table.cores])
     buffer = np.concatenate([columns.views.buffer[columns.view] for columns in table.cores])
-    written, read = (set(np.unique(buffer[role == each]).tolist()) for each in (WRITE, READ))
+    written, read = (set(np.flatnonzero(np.bincount(buffer[role == each])).tolist()) for each in (WRITE, READ))
     tiles = dict.fromkeys(
         (one.memory, one.shape, one.dtype, one.address, program.sources[one.source])
         for one in program.buffers

@@ -76,7 +76,7 @@ def unwritten_outputs(program: Program) -> Iterator[Finding]:
     is_output[[*outputs]] = True
     for core, columns in zip(program.cores, table_of(program).cores, strict=True):
         stores = is_output[columns.views.buffer[columns.view]] & (columns.role == WRITE)
-        for at in np.unique(_instructions(columns)[stores]).tolist():
+        for at in np.flatnonzero(np.bincount(_instructions(columns)[stores])).tolist():
             for access in core[at].writes.values():
                 if access.buffer in outputs:
                     written[access.buffer].add(access)
