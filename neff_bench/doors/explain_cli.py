@@ -15,7 +15,7 @@ from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 
 _PARAMETERS = [
-    click.Argument(["neffs"], nargs=-1, metavar="[STORE|CASE|NEFF|WORD]..."),
+    click.Argument(["neffs"], nargs=-1, metavar="[STORE|CASE|NEFF]... | WORD"),
     *(parameter for parameter in explain_command.params if parameter.name not in ("neff", "version")),
 ]
 HELP = f"""{(explain_command.help or "").replace("neuron-sim explain", "neff-bench explain")}
