@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from neff_bench.neffs.kernel_file import importing
 from neff_bench.neffs.own import resolved
 from neff_bench.simulator.errors import SpecError
 from neff_bench.simulator.numpy_dtypes import DTYPES
@@ -84,7 +85,8 @@ def lookup(reference: str) -> Any:
     """Return the object behind "package.module:attribute.path". Raises SpecError when it is not there."""
     module_name, _, attributes = reference.partition(":")
     try:
-        found: Any = importlib.import_module(module_name)
+        with importing():
+            found: Any = importlib.import_module(module_name)
         for attribute in filter(None, attributes.split(".")):
             found = getattr(found, attribute)
     except (ImportError, AttributeError) as error:

@@ -160,7 +160,8 @@ def test_a_kernel_of_a_package_is_followed_with_what_it_imports_relatively(watch
     (tmp_path / "pack" / "kernels.py").write_text(kernel)
     running = watch("pack/kernels.py:scale_rows", *INPUTS)
     [row] = running.next()["rows"]
-    running.save("ROWS = 256\n", "pack/sizes.py")
+    saved_s = (tmp_path / "pack" / "sizes.py").stat().st_mtime
+    running.save("ROWS = 256\n", "pack/sizes.py", at_s=saved_s)
     half = running.next()
     assert half["rows"][0]["total_time_us"] < row["total_time_us"]
     assert [(one["file"], one["line"]) for one in half["diagnostics"]] == [(str(tmp_path / "pack" / "kernels.py"), 19)]
@@ -170,7 +171,8 @@ def test_a_script_is_followed_with_the_kernels_that_it_launches(watch, tmp_path)
     running = watch("script.py", script=SCRIPT, my_kernels=KERNEL)
     first = running.next()
     assert first["rows"][0]["total_time_us"] > 0 and first["broken"] is None
-    running.save(KERNEL.replace("nl.multiply", "nl.add"))
+    saved_s = (tmp_path / "my_kernels.py").stat().st_mtime
+    running.save(KERNEL.replace("nl.multiply", "nl.subtract"), at_s=saved_s)
     wrong = running.next()
     assert wrong["broken"].endswith("AssertionError: not what was expected")
     [said] = wrong["diagnostics"]

@@ -45,7 +45,7 @@ class Watch:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "neff_bench", "watch", *words, "--format", "json"],
             cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-            env={**os.environ, "COLUMNS": "100"},
+            env={**os.environ, "COLUMNS": "100", "PYTHONDONTWRITEBYTECODE": ""},
         )  # fmt: skip
         self.said: Queue[str] = Queue()
         self._lines: Queue[dict] = Queue()
@@ -57,11 +57,13 @@ class Watch:
             reader.start()
         self.address = self.said.get(timeout=PATIENCE_S).strip()
 
-    def save(self, text: str, name: str = "my_kernels.py") -> None:
-        """As editors do it: a new file takes the place of the old one."""
+    def save(self, text: str, name: str = "my_kernels.py", at_s: float | None = None) -> None:
+        """As editors do it: a new file takes the place of the old one. `at_s`: its time of modification."""
         path = self.folder / name
         new = path.with_suffix(".new")
         new.write_text(text)
+        if at_s is not None:
+            os.utime(new, (at_s, at_s))
         new.replace(path)
 
     def next(self) -> dict:

@@ -1,8 +1,10 @@
+import sys
+
 import pytest
 
 from neff_bench.simulator.errors import SpecError
 from neff_bench.simulator.nki.install import install
-from neff_bench.simulator.nki.spec import decode_spec, resolve_arguments
+from neff_bench.simulator.nki.spec import decode_spec, lookup, resolve_arguments
 
 install()
 
@@ -30,3 +32,11 @@ def test_a_kernel_json_that_is_no_text_or_too_deep_is_one_line(tmp_path, data):
     with pytest.raises(SpecError, match="kernel.json") as raised:
         decode_spec(data, tmp_path)
     assert "\n" not in str(raised.value)
+
+
+def test_no_bytecode_is_left_of_a_module_that_may_change_within_a_second(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "sizes_of_it.py").write_text("ROWS = 128\n")
+    assert lookup("sizes_of_it:ROWS") == 128
+    assert [path.name for path in tmp_path.iterdir()] == ["sizes_of_it.py"]
