@@ -64,6 +64,7 @@ def metric(  # noqa: PLR0913 - a declaration
     meaning: str,
     source: str | tuple[str, ...] | Source | None = None,
     *,
+    among: tuple[str, ...] = (),
     trace: Callable[[Ntff], float | None] | None = None,
     better: Better | None = None,
     head: str = "",
@@ -73,14 +74,15 @@ def metric(  # noqa: PLR0913 - a declaration
 
     `meaning`: what it is, in words that follow its name.
     `source`: an attribute of `Summary`, several that are summed, or a function; the number is the median over the
-    executions that have it. `trace`: where it stands in a trace that no tool has viewed, in the unit that the attribute has.
+    executions that have it. `among`: attributes of which the profiler leaves out those that are 0: where one of them is there, `source` is
+    0 if it is not. `trace`: where it stands in a trace that no tool has viewed, in the unit that the attribute has.
     Raises `TypeError` for an attribute that `Summary` lacks or that has another unit.
     """
     names = (source,) if isinstance(source, str) else source
     told = {
         "unit": unit,
         "meaning": meaning,
-        "source": _from_summary(names, unit, trace) if isinstance(names, tuple) else names,
+        "source": _from_summary(names, unit, among, trace) if isinstance(names, tuple) else names,
         "better": better,
         "head": head,
         "share": share,
@@ -112,12 +114,15 @@ def interquartile_range(samples: Sequence[float]) -> float:
     return third - first
 
 
-def _from_summary(names: tuple[str, ...], unit: Unit, trace: Callable[[Ntff], float | None] | None) -> Source:
+def _from_summary(
+    names: tuple[str, ...], unit: Unit, among: tuple[str, ...], trace: Callable[[Ntff], float | None] | None
+) -> Source:
     scale = _scale(names, unit)
 
     def told(execution: Summary) -> float | None:
         known = [value for name in names if (value := getattr(execution, name)) is not None]
-        return sum(known) if known else None
+        told_of = known or any(getattr(execution, name) is not None for name in among)
+        return sum(known) if told_of else None
 
     def read(evidence: Evidence, numbers: Numbers) -> float | None:
         found = [told(execution) for execution in evidence.summaries]

@@ -33,7 +33,7 @@ BAD: tuple[Check, ...] = ("not built", "wrong", "suspect")
 """The checks of a case that failed, the worst first."""
 
 PACKETS = ("static_dma_packet_count", "software_dynamic_dma_packet_count", "hardware_dynamic_dma_packet_count")
-"""The three kinds of DMA packets; the profiler leaves out a kind that did not occur."""
+"""The three kinds of DMA packets. The profiler leaves out a kind that did not occur."""
 INSTRUCTIONS = tuple(f"{name}_engine_instruction_count" for name in ENGINES)
 
 
@@ -54,8 +54,8 @@ def all_instructions(trace: Ntff) -> int | None:
 
 
 def packets(kind: DmaKind) -> Callable[[Ntff], int | None]:
-    """Return the DMA packets of a kind in a trace; None where it has none, as the profiler leaves them out."""
-    return lambda trace: trace.dma_kinds[kind].packets if kind in trace.dma_kinds else None
+    """Return the DMA packets of a kind in a trace, 0 where it has other kinds alone; None where it tells of no kind."""
+    return lambda trace: trace.dma_kinds[kind].packets if kind in trace.dma_kinds else 0 if trace.dma_kinds else None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -110,9 +110,9 @@ class Row:
     sync_instruction_count: int | None = metric("count", "instructions of the Sync Engine, waits among them", "sync_engine_instruction_count", trace=instructions("sync"), better="lower")
     instruction_count: int | None = metric("count", "instructions of all engines, waits among them", INSTRUCTIONS, trace=all_instructions, better="lower")
     dma_packet_count: int | None = metric("count", "the packets that all DMAs consist of; a DMA is cut into packets, which move at the same time", PACKETS, trace=lambda trace: trace.dma.packets if trace.dma else None, better="lower")
-    static_dma_packet_count: int | None = metric("count", "packets of DMAs whose descriptors were written when the kernel was compiled", "static_dma_packet_count", trace=packets("static"), better="lower")
-    software_dynamic_dma_packet_count: int | None = metric("count", "packets of DMAs whose descriptors GpSimd writes while the kernel runs", "software_dynamic_dma_packet_count", trace=packets("software_dynamic"), better="lower")
-    hardware_dynamic_dma_packet_count: int | None = metric("count", "packets of DMAs whose descriptors the hardware writes while the kernel runs", "hardware_dynamic_dma_packet_count", trace=packets("hardware_dynamic"), better="lower")
+    static_dma_packet_count: int | None = metric("count", "packets of DMAs whose descriptors were written when the kernel was compiled", "static_dma_packet_count", among=PACKETS, trace=packets("static"), better="lower")
+    software_dynamic_dma_packet_count: int | None = metric("count", "packets of DMAs whose descriptors GpSimd writes while the kernel runs", "software_dynamic_dma_packet_count", among=PACKETS, trace=packets("software_dynamic"), better="lower")
+    hardware_dynamic_dma_packet_count: int | None = metric("count", "packets of DMAs whose descriptors the hardware writes while the kernel runs", "hardware_dynamic_dma_packet_count", among=PACKETS, trace=packets("hardware_dynamic"), better="lower")
     collective_count: int | None = metric("count", "collective operations, such as all-reduce", "cc_op_count", better="lower")
     collective_active_us: float | None = metric("us", "the time in which at least one collective runs", "cc_op_active_time_s", better="lower")
     collective_sent_bytes: int | None = metric("bytes", "the bytes that this rank sends to others", "simulator_collective_sent_bytes", better="lower")

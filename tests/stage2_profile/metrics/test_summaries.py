@@ -38,6 +38,12 @@ def test_packets_of_all_kinds_are_counted():
     assert numbers_of(summary)["dma_packet_count"] == 305
 
 
+def test_a_kind_of_packets_that_did_not_occur_is_none_of_them_and_not_unknown():
+    some = numbers_of(summary_from({"total_time": 1, "static_dma_packet_count": 17}))
+    assert some["hardware_dynamic_dma_packet_count"] == 0
+    assert numbers_of(summary_from({"total_time": 1}))["hardware_dynamic_dma_packet_count"] is None
+
+
 @pytest.mark.parametrize(
     ("target", "dtype", "lnc", "tflops"),
     [
