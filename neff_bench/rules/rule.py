@@ -209,6 +209,7 @@ SOURCES = {
     "1322": ("issue aws-neuron-sdk#1322", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1322"),
     "1301": ("issue aws-neuron-sdk#1301", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1301"),
     "1346": ("issue aws-neuron-sdk#1346", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1346"),
+    "1373": ("issue aws-neuron-sdk#1373", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1373"),
     "autotune": (
         "awslabs/nki-autotune, notes",
         "https://github.com/awslabs/nki-autotune/blob/d57bcc3/.claude/rules/learnings.md",
@@ -242,6 +243,11 @@ SOURCES = {
     ),
     "trnsolver": ("trnsci/trnsolver, commit ee41b7b", "https://github.com/trnsci/trnsolver/commit/ee41b7b"),
     "samples91": ("issue nki-samples#91", "https://github.com/aws-neuron/nki-samples/issues/91"),
+    "samples44": ("issue nki-samples#44", "https://github.com/aws-neuron/nki-samples/issues/44"),
+    "autocomp": (
+        "ucb-bar/autocomp, logged answers of the compiler",
+        "https://github.com/ucb-bar/autocomp/tree/d4fa048/visualizer/src/extension/__fixtures__/sample_run",
+    ),
     "old": (
         "AWS's reference of the old dialect (SDK 2.26)",
         "https://github.com/aws-neuron/aws-neuron-sdk/tree/v2.26.1/nki/api",

@@ -245,7 +245,7 @@ class _Own:
 
     def _fields(self, node: Any, key: str) -> dict[str, Any]:
         """Return names to nodes; every name is one of Python's."""
-        if not is_kind(node, "Mapping") or not node.value:
+        if not is_kind(node, "Mapping"):
             raise self.error(
                 node, f"{key}: found {shown(node)}, allowed: a mapping of names, in the order of the parameters"
             )

@@ -313,6 +313,53 @@ def k(x):
     assert ["NBLB118" in found for found in codes] == [True, False]
 
 
+LOOP = """
+from neuronxcc import nki
+import neuronxcc.nki.language as nl
+import neuronxcc.nki.isa as nisa
+
+@nki.jit
+def k(x, y, flag=True):
+    t = nl.zeros((nl.par_dim(128), 64), dtype=nl.float32, buffer=nl.sbuf)
+    for i in nl.affine_range(4):
+        {}
+    nl.store(y, t)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "breaks"),
+    [
+        ("if i < 2:\n            a = nl.load(x)\n        t[:, i] = nl.exp(a)", "NBLB104", True),
+        ("if flag:\n            a = nl.load(x)\n        t[:, i] = nl.exp(a)", "NBLB104", False),
+        ("t[:, 0:8] = nl.load(x)", "NBLB106", True),
+        ("t[:, 0:8] = t[:, 8:16]", "NBLB106", False),
+        ("t[:, i] = nisa.activation(nl.exp, x, bias=float(1))", "NBLB124", True),
+        ("t[:, i] = nisa.activation(nl.exp, x, bias=None)", "NBLB124", False),
+    ],
+)
+def test_what_a_loop_of_the_old_dialect_holds(lines, code, breaks):
+    found = {one.code for one in of_source(Source(LOOP.format(lines), "k.py"), "trn1")}
+    assert (code in found) is breaks and "NBLB125" in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def k(x, y,", "def k(x, y: nt.mutable_tensor,"),
+        ("y, flag=True", "y=None, flag=True"),
+        (
+            "@nki.jit",
+            "@nki.jit\ndef outer(x):\n    k(x, nl.ndarray((128, 64), nl.float32, buffer=nl.shared_hbm))\n\n\n@nki.jit",
+        ),
+    ],
+    ids=["mutable", "optional", "called"],
+)
+def test_what_a_kernel_may_write(old, new):
+    text = LOOP.format("pass").replace(old, new)
+    assert "NBLB125" not in {one.code for one in of_source(Source(text, "k.py"), "trn1")}
+
+
 OLD = """\
 import numpy as np, neuronxcc.nki as nki, neuronxcc.nki.language as nl
 @nki.jit
@@ -329,6 +376,8 @@ kernel(np.zeros((128, 64), np.float32))
     [
         ("y = nl.exp(3)", 1),  # NkiValidationError that no rule names
         ("y = x.no_such_method()", 1),
+        ("import neuronxcc.nki.typing as nt; nt.tensor.store(x)", 1),
+        ("y = nl.ndarray((128, 64), nl.float32, buffer=nl.hbm); y[...] = a", 1),
         ("y = np.exp(x)", 1),
         ("y = None\n    y.shape", 1),
         ("y = x.astype(nl.bfloat16)\n    i = nl.arange(64)\n    y = (i // 3) * i", 0),  # NotModelledError

@@ -117,7 +117,7 @@ rule("M528", ".indirect() needs trn3", "x.ap(..., vector_offset=...) of a tensor
 rule("M529", "nl.store does not take a tile in PSUM", "nisa.tensor_copy to SBUF first", "notes", "D", _of_psum("nki.language.store"), since="2.29")
 rule("M530", "nl.copy does not copy from PSUM", "nisa.tensor_copy", "notes trnsparse", "DM", _of_psum("nki.language.copy"), since="2.29", until="2.31", says="dma_copy requires HBM or SBUF tensors, got src=MemoryRegion.psum")
 rule("M531", "nl.rsqrt does not read PSUM", "nisa.activation(op=nl.rsqrt), or a copy to SBUF first", "notes", "D", _of_psum("nki.language.rsqrt"), since="2.31")
-rule("X723", "nl.load_transpose2d of a tensor that the kernel made fails on trn1", "make it an argument of the kernel", "trnfft", "M", source(_transposed_of_its_own), chips="trn1", since="2.29", says="the compilation fails without a message")
+rule("X723", "nl.load_transpose2d of a tensor that the kernel made fails on trn1", "make it an argument of the kernel", "trnfft", "M", source(_transposed_of_its_own), chips="trn1", since="2.29")
 rule("X721", "two tiles that are used at one time are not placed at one address", "another address=", "autotune", "M", refusal("both were placed at"), says="NCC_ISCH714")
 rule("K951", "a kernel of nki-library refuses these shapes", "what the message asks for", "nkilib megakernel", "DM", refusal("Kernel validation exception"), says="NCC_INKI016")
 rule("M533", "nc_transpose on the Tensor Engine reads SBUF and writes PSUM", "nisa.tensor_copy; engine=nisa.engine.vector up to 32 x 32", "isa", "D", refusal("^nc_transpose: the Tensor engine reads SBUF"))

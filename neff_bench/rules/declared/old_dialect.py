@@ -11,6 +11,8 @@ from neff_bench.rules.rule import OfSource, rule
 from neff_bench.rules.source import Source
 
 _AFFINE = "nki.language.affine_range"
+_COMPILED = (_AFFINE, "nki.language.sequential_range")
+"""The loops that the compiler keeps: Python does not know their index."""
 _GRIDS = ("nki.language.arange", "nki.language.mgrid")
 _MADE = ("ndarray", "zeros", "ones", "full", "zeros_like", "empty_like")
 _FILLED = ("nki.language.full", "nki.language.zeros", "nki.language.ones")
@@ -32,9 +34,11 @@ def _flat_indices(given: Source, function: ast.FunctionDef) -> Iterator[tuple[as
 
 
 def _out_of_scope(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
-    """Yield tiles that are made inside of a loop of nki alone, and are read behind it."""
+    """Yield tiles that are made inside of a loop of nki alone, or below an `if` on its index, and are read behind it."""
     loops = [node for node in given.held(function, ast.For) if isinstance(node.iter, ast.Call) and given.full(node.iter.func).startswith("nki.language.")]
-    names = [(node, {id(loop) for loop in loops if loop.lineno <= node.lineno <= (loop.end_lineno or 0)}) for node in given.held(function, ast.Name)]
+    chosen = [node for loop, _ in _loops(given, function, *_COMPILED) for turn in [_turn(given, function, loop)] for node in given.held(loop, ast.If) if _names(node.test) & turn]
+    scopes = [*loops, *chosen]
+    names = [(node, {id(one) for one in scopes if one.lineno <= node.lineno <= (one.end_lineno or 0)}) for node in given.held(function, ast.Name)]
     for name in sorted(tile_names(given, function)):
         made = [(node.lineno, around) for node, around in names if node.id == name and isinstance(node.ctx, ast.Store)]
         for node, around in names:
@@ -67,6 +71,11 @@ def _following(given: Source, within: ast.AST, first: set[str]) -> set[str]:
         if _names(node.value) & names:
             names |= {one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     return names
+
+
+def _turn(given: Source, function: ast.FunctionDef, loop: ast.For) -> set[str]:
+    """Return the index of a loop, and the numbers that are computed from it."""
+    return _following(given, loop, _names(loop.target)) - tile_names(given, function)
 
 
 def _grid_names(given: Source, function: ast.FunctionDef) -> set[str]:
@@ -102,7 +111,8 @@ def _same_place(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.
         for node, target in written:
             name, indices = _base(target)
             reduced = any(given.full(one.func) == "nki.language.loop_reduce" for one in given.held(node, ast.Call))
-            if name in outside - inside and not indices & turn and id(node) not in chosen and not reduced:
+            moved = isinstance(node.value, ast.Subscript) and _base(node.value)[0] == name
+            if name in outside - inside and not indices & turn and id(node) not in chosen and not reduced and not moved:
                 yield node, f"{name}, {loop.target.id}"
 
 
@@ -225,7 +235,7 @@ def _loops_over_grids(given: Source, function: ast.FunctionDef) -> Iterator[tupl
 def _compared_indices(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
     """Yield Python's min and max of the index of an affine_range, or of what is computed from it."""
     for loop, _ in _loops(given, function, _AFFINE):
-        turn = _following(given, loop, _names(loop.target)) - tile_names(given, function)
+        turn = _turn(given, function, loop)
         for node in given.held(loop, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and any(_names(one) & turn for one in node.args):
                 yield node, ""
@@ -236,6 +246,28 @@ def _repeated_rows(given: Source, function: ast.FunctionDef) -> Iterator[tuple[a
     for node in given.held(function, ast.Call):
         if given.full(node.func) in ("nki.isa.dma_copy", "nki.isa.dma_transpose") and (read := _given(node, "src", 1)) is not None:
             yield from ((node, ast.unparse(one)) for one in given.held(read, ast.BinOp) if isinstance(one.op, ast.Mult) and "0" in (ast.unparse(one.left), ast.unparse(one.right)))
+
+
+def _number_as_bias(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    """Yield activations with a number as their bias: one that stands there, or that numpy or Python makes."""
+    for node in given.held(function, ast.Call):
+        bias = _given(node, "bias", 2) if given.full(node.func) in ("nki.isa.activation", "nki.isa.activation_reduce") else None
+        made = isinstance(bias, ast.Call) and (given.full(bias.func).startswith("numpy.") or ast.unparse(bias.func) in ("float", "int"))
+        if made or (isinstance(bias, ast.Constant) and bias.value is not None):
+            yield node, f"bias={ast.unparse(bias)}"  # type: ignore[arg-type]
+
+
+def _written_inputs(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
+    """Yield stores into parameters of a kernel that are not annotated as mutable, and that a caller has to give."""
+    if not given.kernels_of(function) or any(one is not function and function.name in _names(one) for one in given.device):
+        return  # What a kernel hands to another one may be a tensor that it made.
+    needed = [*function.args.posonlyargs, *function.args.args]
+    needed = needed[: len(needed) - len(function.args.defaults)]
+    immutable = {one.arg for one in needed if one.annotation is None or "mutable" not in ast.unparse(one.annotation)}
+    immutable -= {one.id for one in given.held(function, ast.Name) if isinstance(one.ctx, ast.Store)}
+    for node in given.held(function, ast.Call):
+        if given.full(node.func) == "nki.language.store" and (written := _given(node, "dst", 0)) is not None and _base(written)[0] in immutable:
+            yield node, _base(written)[0]
 
 
 def _subtracted_products(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
@@ -268,3 +300,5 @@ rule("B120", "no loop runs over nl.arange or nl.mgrid", "affine_range, or the wh
 rule("B121", "Python's min and max do not know the index of an affine_range", "sizes that divide evenly, mask=, or static_range", "trnfft", "M", _in_each(_compared_indices))
 rule("B122", "a DMA does not repeat one row by an index times zero", "load the row once, and broadcast the tile", "kda", "M", _in_each(_repeated_rows), says="NCC_IBCG901 BIRCodegen does not support broadcast patterns")
 rule("B123", "a product is not subtracted from PSUM in an affine_range", "+= of the product with a negated operand", "trnfft", "M", _in_each(_subtracted_products), says="psum -= nc_matmul not supported in affine_range")
+rule("B124", "the bias of an activation is a tile", "a (rows, 1) tile with the number", "autocomp", "M", _in_each(_number_as_bias), says="Expect type of operand 'bias' of 'activation' in ('tile[nki_dtype, psum|sbuf]', 'NoneType')")
+rule("B125", "a kernel does not write its inputs", "a tensor of its own in nl.shared_hbm, which it returns", "errors samples44", "EM", _in_each(_written_inputs), says="err_cannot_update_immutable_parameter; Cannot update immutable parameter")

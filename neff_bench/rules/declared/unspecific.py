@@ -13,7 +13,7 @@ rule("E652", "an instruction has no such operator", "another instruction", "isa 
 rule("E653", "an instruction has engines of its own", "leave engine= out", "isa", "D", refusal(r"^\w+: runs on [\w ]+, not on"))
 rule("P240", "a tile is not iterated over", "a loop over numbers, and a slice", "views", "M", refusal("cannot be iterated over"))
 rule("P241", "a kernel sees the names of its module alone", "define it at the top of the file", "parser profile", "FM", refusal("^NameError: "), says="failed to resolve name")
-rule("N157", "tiles have no such attribute", "a method of the API reference", "stubs old", "DA", refusal("^a (tensor of nki|tile of neuronxcc.nki|tensor with block dimensions) has no attribute"), says="has no attribute")
+rule("N157", "tiles have no such attribute", "a method of the API reference", "stubs old", "DA", refusal("^(a (tensor of nki|tile of neuronxcc.nki|tensor with block dimensions)|nki's Annotation) has no attribute"), says="has no attribute")
 rule("K955", "an assertion of the kernel fails", "what the message asks for", "guide nkilib", "D", refusal("^AssertionError: "))
 rule("K956", "the kernel's own Python fails", "what the message asks for", "guide", "D", refusal("^(KeyError|IndexError|ZeroDivisionError|OverflowError|UnboundLocalError|TypeError|ValueError|RuntimeError|NotImplementedError): |^AttributeError: '(NoneType|bool|int|float|str|tuple|list|dict)' object "))
 rule("S459", "tiles that are combined have one shape, or one that repeats", "slices of equal size", "errors", "D", refusal("cannot be broadcast to"))

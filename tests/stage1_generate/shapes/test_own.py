@@ -63,6 +63,11 @@ def test_a_name_tells_two_cases_apart(read):
     assert {case.kernel for case in cases} == {"my_kernels.scale_rows", "careful"}
 
 
+def test_a_kernel_may_have_no_inputs(read):
+    text = "cases:\n  - {kernel: my_kernels.py:scale_rows, implementation: nki, target: trn2, inputs: {}}\n"
+    assert [case.own.inputs for case in read(text)] == [()]
+
+
 def test_a_module_beside_the_shapes_file_is_found(read, tmp_path):
     (tmp_path / "pack").mkdir()
     (tmp_path / "pack" / "deep.py").write_text("def scale_rows(x, w): ...\n")

@@ -149,6 +149,8 @@ class Tile:
         items = key if isinstance(key, tuple) else (key,)
         if any(item is None for item in items):
             return self._expanded(items)
+        if self._view is None and self.base is not None and (box := _box(items, self.shape)) is not None:
+            return self.within(box)
         view = self.share()
         if any(isinstance(item, Index) or _is_indices(item) for item in items) or reaches_out(view, items):
             return Tile(None, None, view, tuple(_affine(view, items)))
@@ -319,6 +321,16 @@ def assign(target: Tile, value: Any) -> None:
         write(target.place(), value.read())
     else:
         write(target.place(), plain(value))
+
+
+def _box(items: tuple[Any, ...], shape: tuple[int, ...]) -> Box | None:
+    """Return what slices without steps choose of a shape; None for anything else, and where they end outside of it."""
+    every = (*items, *(slice(None),) * (len(shape) - len(items)))
+    if len(every) != len(shape) or not all(isinstance(item, slice) and item.step in (None, 1) for item in every):
+        return None
+    ends = [(item.start or 0, size if item.stop is None else item.stop) for item, size in zip(every, shape)]
+    inside = all(isinstance(end, int) and 0 <= end <= size for both, size in zip(ends, shape) for end in both)
+    return tuple(ends) if inside and all(first < stop for first, stop in ends) else None
 
 
 def _plain_item(item: Any) -> Any:

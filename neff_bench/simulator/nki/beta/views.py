@@ -8,6 +8,7 @@ from typing import Any
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import psum
+from neff_bench.simulator.recording.recorder import invalid
 from neff_bench.simulator.recording.tensor import NkiTensor
 
 
@@ -37,6 +38,8 @@ def same_view(first: NkiTensor, second: NkiTensor) -> bool:
 def write(target: NkiTensor, source: Any) -> None:
     """Put a tile or a number into a view."""
     if not target.on_chip:
+        if isinstance(source, NkiTensor) and not source.on_chip:
+            raise invalid(f"an assignment: load the tile first; {source!r} is in HBM")
         nl.store(target, source)
     elif isinstance(source, NkiTensor):
         if source.size != target.size:  # one element of each partition goes with any number of dimensions

@@ -108,6 +108,20 @@ def test_matmul_and_transpose_return_psum():
     )
 
 
+def test_a_slice_that_ends_outside_is_right_where_nothing_outside_is_read():
+    @jit
+    def windows(x, first):
+        out = nl.ndarray((128, 4), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.load(x)
+        wide = tile[:, 8:13]
+        nl.store(out, wide[:, first : first + 4])
+        return out
+
+    np.testing.assert_array_equal(simulate(windows)(A[:128, :12], 0), A[:128, 8:12])
+    with pytest.raises(NkiValidationError, match=r"index 9 to 12 of dimension 1 is outside"):
+        simulate(windows)(A[:128, :12], 1)
+
+
 def test_an_index_outside_is_an_error():
     @jit
     def beyond(x):
