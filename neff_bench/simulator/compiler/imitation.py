@@ -14,7 +14,7 @@ import msgspec
 
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
-from neff_bench.simulator.compiler.passes.computations import repeats_a_computation
+from neff_bench.simulator.compiler.passes.computations import repeated_computation
 from neff_bench.simulator.compiler.passes.identities import with_identities
 from neff_bench.simulator.compiler.passes.invariants import without_repeated_work
 from neff_bench.simulator.compiler.passes.leaving_psum import within_psum
@@ -70,9 +70,10 @@ def _middle_end(program: Program) -> Program:
             )
         # AWS's compiler keeps bytes of SBUF for itself, so it changes a program that needs them.
         fits_as_written = room_bytes <= open_sbuf_bytes(chip_for(program.target))
-        computed_again = repeats_a_computation(program.buffers, instructions)
+        again = repeated_computation(program.buffers, instructions)
+        computed_again = f"{COMPUTED_AGAIN}{_at(program, again)}" if again else ""
         no_room = fit.changed or not fits_as_written
-        found = ((repeated, LOADED_AGAIN), (no_room, NO_ROOM_IN_SBUF), (computed_again, COMPUTED_AGAIN))
+        found = ((repeated, LOADED_AGAIN), (no_room, NO_ROOM_IN_SBUF), (again, computed_again))
         changes.update((what, None) for is_so, what in found if is_so)
         made = msgspec.structs.replace(
             made,
@@ -84,6 +85,12 @@ def _middle_end(program: Program) -> Program:
     whole, cores, all_merged = _merged_in_room(made, kept)
     shared = [shared_copies(whole, instructions) for instructions in cores]
     return with_identities(whole, shared, [*changes] if changes or all_merged else [NOT_JOINED])
+
+
+def _at(program: Program, step: Instruction) -> str:
+    """Return the line of an instruction in brackets, where one is known."""
+    place = program.sources[step.source].rpartition("/")[2]
+    return f" ({place})" if place else ""
 
 
 def _plans(program: Program, core: int, loaded_once: list[Instruction], room_bytes: int) -> list[list[Instruction]]:

@@ -12,8 +12,8 @@ _CONSTANT = frozenset({"memset", "iota"})
 """What makes the same tile of nothing each time; other operations without operands draw random numbers."""
 
 
-def repeats_a_computation(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> bool:
-    """Return whether an engine makes of the same values what it made before, as the same part of a tile.
+def repeated_computation(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> Instruction | None:
+    """Return the first instruction that makes of the same values what an engine made before, as the same part of a tile; None where there is none.
 
     Values are numbered: two tiles hold the same value where the same operation wrote the whole of both from the same values.
     """
@@ -33,11 +33,11 @@ def repeats_a_computation(buffers: Sequence[Buffer], instructions: Sequence[Inst
             tuple((name, *_place(view)) for name, view in step.writes.items()),
         )
         if of in made and operands and not step.op.startswith("dma_"):
-            return True
+            return step
         number = made.setdefault(of, next(fresh))
         for name, to in step.writes.items():
             holds[to.buffer] = (number, name) if fills(buffers, to) else next(fresh)
-    return False
+    return None
 
 
 def _adds(step: Instruction) -> bool:

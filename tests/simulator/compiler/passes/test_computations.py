@@ -1,5 +1,7 @@
 """Kernels of the old dialect that compute something twice: AWS's compiler makes some of it once, so their rows say so."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,11 @@ def shared(tile):
     [((same,), False), ((same, same), True), ((same, added), False), ((same, shared), False)],
 )
 def test_a_program_that_computes_the_same_of_the_same_values_says_so(between, repeats):
-    assert recorded(transposed(between), (128, 128), middle_end=True).before_middle_end == repeats
+    program = recorded(transposed(between), (128, 128), middle_end=True)
+    assert program.before_middle_end == repeats
+    if repeats:
+        line = 1 + (Path(__file__).read_text().split("nl.store(out, nisa.nc_transpose(tile))")[0].count("\n"))
+        assert program.what_changes == f"computations that the kernel repeats (test_computations.py:{line})"
 
 
 def test_what_is_computed_of_equal_values_in_other_tiles_is_the_same_too():
