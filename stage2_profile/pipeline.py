@@ -70,7 +70,7 @@ class Pipeline:
     """Holds what is done to each bundle.
 
     `tools`: the profiler for each kind of NEFF, or the reason why there is none. `pools`: the cores for each. `verified`: which bundles were compared with their checksums before.
-    `reused`: gets a word for each bundle whose capture is taken as it is: `cached`, or `viewed` where a view of it was made.
+    `reused`: gets a word for each bundle whose capture is taken as it is: `cached`, or `read` where the profiler's tool read it.
     `compare`: see `check_outputs`. `rows`: those of an earlier call. `elsewhere`: captures and views on another host, None to do so on this one.
     """
 
@@ -214,7 +214,7 @@ class Pipeline:
         if record.status == "viewed" and self.options.detail:
             record = view_detail(bundle, path, record, tool, self.options, (descriptor,))
         if taken is not None and not wants_more(bundle, record, self.options):
-            self.reused[bundle.name] = "cached" if record is taken else "viewed"
+            self.reused[bundle.name] = "cached" if record is taken else "read"
         record = with_verdict(bundle, path, record, self.compare)
         notes = self._repeated(bundle, tool, record, descriptor) if self.options.steps == "all" else ()
         return with_warnings(run_row(bundle, path, record), (*notes, *(best.damaged if usable else ())))

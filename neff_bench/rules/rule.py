@@ -243,6 +243,11 @@ SOURCES = {
     ),
     "trnsolver": ("trnsci/trnsolver, commit ee41b7b", "https://github.com/trnsci/trnsolver/commit/ee41b7b"),
     "samples91": ("issue nki-samples#91", "https://github.com/aws-neuron/nki-samples/issues/91"),
+    "hfkernels": (
+        "bbioren/hf-kernels-neuron, probe_nki05_api.py (SDK 2.31)",
+        "https://github.com/bbioren/hf-kernels-neuron/blob/e8f80b8/scripts/probe_nki05_api.py",
+    ),
+    "optimizer": ("arminagha1234/trainium-optimizer", "https://github.com/arminagha1234/trainium-optimizer"),
     "samples44": ("issue nki-samples#44", "https://github.com/aws-neuron/nki-samples/issues/44"),
     "autocomp": (
         "ucb-bar/autocomp, logged answers of the compiler",

@@ -99,7 +99,9 @@ def summary(pairing: Pairing, found: Sequence[Difference], letter: str) -> list[
     if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
         errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
         apart = " or ".join(errors).replace(" on hardware", "") or "as much as nobody knows"
-        lines.append(f"SIMULATED: {exact_part(errors)}Hardware's time of each case differs by {apart}.")
+        lines.append(
+            f"SIMULATED: {exact_part(errors)}Hardware's time of each case differs from the simulated one by {apart}."
+        )
         models = {(pair.a.get("model"), pair.b.get("model")) for pair in pairing.pairs}
         lines += [
             f"The times of A and {letter} come from different models ({one}, {other})."

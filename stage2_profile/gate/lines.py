@@ -144,7 +144,7 @@ def _text(line: Line | None, other: Line | None) -> str:
     if line is None:
         return "nothing"
     rest = [made for made in line.does if other is None or made not in other.does]
-    return ", ".join(_made(*made) for made in rest) or "nothing else"
+    return ", ".join(_made(*made) for made in rest) or "only what stayed the same"
 
 
 def _made(what: str, count: int, size: int) -> str:

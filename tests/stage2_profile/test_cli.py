@@ -377,5 +377,5 @@ def test_a_row_whose_run_is_taken_as_it_is_is_told_as_cached(profile_neffs, make
 def test_a_new_view_of_a_capture_is_told_as_viewed(profile_neffs, make_bundle):
     make_bundle()
     profile_neffs()
-    assert profile_neffs("--hot", "1").stderr.splitlines()[-1].endswith(": viewed")
+    assert profile_neffs("--hot", "1").stderr.splitlines()[-1].endswith(": read")
     assert "reading profiles with" in profile_neffs("--view-only", "--hot", "2").stderr

@@ -8,7 +8,7 @@ from neff_bench.simulator.program import Program
 from neff_bench.simulator.timing.interval import Interval, interval
 from neff_bench.simulator.timing.schedule import Schedule
 
-LEFT_OUT = "AWS's compiler left out 72 to 100 % of such bytes in the one kernel that was compared"
+LEFT_OUT = "as AWS's compiler did for 72 to 100 % of such bytes in the one kernel that was compared"
 """For loads of what still lies in SBUF: the five shapes of a GEMM that docs/model.md names."""
 
 OUR_LOWERING = "the simulator's own compiler made it, AWS's may make another; counts and bytes are not exact"
@@ -37,7 +37,9 @@ def time_error(program: Program, schedule: Schedule, unknown: tuple[str, ...]) -
     if program.target not in found.targets:
         said += f"; none was measured on {program.target}"
     if program.left_out_bytes:
-        said += f"; {program.left_out_bytes:,} bytes that still lie in SBUF are not loaded again ({LEFT_OUT})"
+        said += (
+            f"; the simulator leaves out loads of {program.left_out_bytes:,} bytes that still lie in SBUF, {LEFT_OUT}"
+        )
     return f"{said}; never compared with hardware: {', '.join(unknown)}" if unknown else said
 
 

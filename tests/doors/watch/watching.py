@@ -25,7 +25,7 @@ def scale_rows(x, w):
     rows, columns = x.shape
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     weights = nl.ndarray((128, columns), dtype=w.dtype, buffer=nl.sbuf)
-    nisa.dma_copy(dst=weights, src=w.reshape((1, columns)).broadcast_to((128, columns)))
+    nisa.dma_copy(dst=weights, src=w.reshape((1, columns)).broadcast(0, 128))
     for row in range(0, rows, 128):
         tile = nl.ndarray((128, columns), dtype=x.dtype, buffer=nl.sbuf)
         nisa.dma_copy(dst=tile, src=x[row : row + 128, 0:columns])

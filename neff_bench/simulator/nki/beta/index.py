@@ -75,6 +75,8 @@ class Index:
     __radd__ = __add__
 
     def _moved_by(self, tile: NkiTensor) -> Index:
+        if len(self.shape) == tile.ndim > 1 and self.shape[0] == 1 < tile.shape[0]:
+            raise invalid(f"an index of one row does not go with {tile!r}; give it as many rows, by nl.mgrid")
         if self.moved is not None or tile.size != 1:
             raise not_modelled(f"an index that is moved at run time by {tile!r}, or more than once,")
         return Index(self.shape, self.steps, self.start, tile)
