@@ -308,7 +308,10 @@ class _Reader:
         except yaml.MarkedYAMLError as error:
             # A key without its colon is found a line later; the context is the line of the key.
             mark = error.context_mark if error.context == "while scanning a simple key" else error.problem_mark
-            raise ShapesError(self.file, mark.line + 1 if mark else None, f"not YAML: {error.problem}") from None
+            line = mark.line + 1 if mark else None
+            if "nesting depth" in (error.problem or ""):  # libyaml has a limit of its own, and reads ahead
+                raise self._too_deep(line) from None
+            raise ShapesError(self.file, line, f"not YAML: {error.problem}") from None
         except yaml.YAMLError as error:
             raise ShapesError(self.file, None, f"not YAML: {' '.join(str(error).split())}") from None
         if node is None:
@@ -330,9 +333,12 @@ class _Reader:
                 depth += 1
                 if depth > MAX_DEPTH:
                     line = event.start_mark.line + 1 if event.start_mark else None
-                    raise ShapesError(self.file, line, f"nested more than {MAX_DEPTH} deep, so this is no shapes file")
+                    raise self._too_deep(line)
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
+
+    def _too_deep(self, line: int | None) -> ShapesError:
+        return ShapesError(self.file, line, f"nested more than {MAX_DEPTH} deep, so this is no shapes file")
 
     def _error(self, node: yaml.Node, what: str) -> ShapesError:
         return ShapesError(self.file, node.start_mark.line + 1, what)
