@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from neff_bench.stage1_generate.errors import ToolchainError
-from neff_bench.stage1_generate.toolchains.find import choose, find_nkilib, nkilib_version
+from neff_bench.stage1_generate.toolchains.find import Toolchain, choose, find_nkilib, nkilib_version
 
 
 @pytest.fixture
@@ -81,3 +81,21 @@ def test_without_git_it_is_what_the_library_says(tmp_path):
     said.mkdir(parents=True)
     (said / "__init__.py").write_text("__version__ = '0.1.0+gd4920de'\n")
     assert nkilib_version(tmp_path) == "0.1.0+gd4920de"
+
+
+@pytest.mark.parametrize(
+    ("name", "jax", "torch_neuronx", "compiler", "says"),
+    [
+        ("sim", False, True, True, "needs jax"),
+        ("sim", True, False, False, None),
+        ("neuron", False, True, False, None),
+        ("neuron", False, False, True, "needs jax"),
+        ("neuron", True, False, False, "needs the command neuronx-cc"),
+        ("neuron", True, False, True, None),
+    ],
+)
+def test_a_jax_function_needs_something_that_traces_and_something_that_compiles(
+    name, jax, torch_neuronx, compiler, says
+):
+    chain = Toolchain(name, None, True, compiler, True, torch_neuronx, jax)
+    assert (chain.lacks((), "xla") or "").startswith(says or "") and (chain.lacks((), "xla") is None) == (says is None)

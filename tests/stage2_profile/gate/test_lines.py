@@ -76,3 +76,10 @@ def test_lines_that_did_not_move_are_compared_by_their_number():
     before = [Line("k.py", 17, (("DMA packets", 576, 9),)), Line("k.py", 18, (("DMA packets", 64, 1),))]
     after = [Line("k.py", 17, (("DMA packets", 1088, 18),)), Line("k.py", 18, (("DMA packets", 576, 9),))]
     assert [(one.before, one.after) for one in changed_lines(before, after)] == [(17, 17), (18, 18)]
+
+
+def test_a_line_of_two_instructions_has_changed_where_one_of_them_has():
+    before, after = (
+        [Line("k.py", 9, (("Vector COPY", 2, 1000), ("Vector TENSOR_TENSOR", 4, ns)))] for ns in (400, 900)
+    )
+    assert [(change.before, change.after) for change in changed_lines(before, after)] == [(9, 9)]
