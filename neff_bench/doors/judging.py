@@ -111,7 +111,7 @@ def judge(task: Task) -> Judged:
     except _TimeIsUp:
         found.untold = f"took longer than {TIMEOUT_S:g} s"
     if source.old and not found.untold:
-        found.untold = "it is of the old dialect: neff-bench knows only some of its rules: what the chip refuses, and AWS's list of errors"
+        found.untold = "it is of the old dialect, of which neff-bench knows only some rules: what the chip refuses, and AWS's list of errors"
     every = sorted({*broken, *found.findings})
     return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
 

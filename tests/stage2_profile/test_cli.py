@@ -374,7 +374,7 @@ def test_a_row_whose_run_is_taken_as_it_is_is_told_as_cached(profile_neffs, make
     assert profile_neffs("--force").stderr.splitlines()[-1].endswith(": profiled")
 
 
-def test_a_new_view_of_a_capture_is_told_as_viewed(profile_neffs, make_bundle):
+def test_a_new_view_of_a_capture_is_told_as_read(profile_neffs, make_bundle):
     make_bundle()
     profile_neffs()
     assert profile_neffs("--hot", "1").stderr.splitlines()[-1].endswith(": read")

@@ -55,9 +55,8 @@ Tell = Callable[[Told], None]
 def main() -> int:
     """Answer one request; return the exit code."""
     request = REQUEST.decode(sys.stdin.buffer.read())
-    sys.dont_write_bytecode = (
-        True  # Python takes cached bytecode for current where a file of the same length is saved again within a second
-    )
+    # Python takes cached bytecode for current where a file of the same length is saved again within a second.
+    sys.dont_write_bytecode = True
     out = os.dup(1)
     os.dup2(2, 1)  # what a kernel prints is for people
 

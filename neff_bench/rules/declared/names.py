@@ -52,6 +52,11 @@ def _to_jit(node: ast.AST, given: Source) -> Iterator[tuple[Place, Place, str]]:
             yield (call.lineno, call.col_offset), begin, text
 
 
+def _broadcast_methods(given: Source) -> Iterator[ast.AST]:
+    """Yield calls of a method broadcast_to: of a tensor, not of nki.language or numpy."""
+    return (node for node in given.inside.get(ast.Call, ()) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "broadcast_to" and not given.full(node.func))
+
+
 def _taken_results(given: Source) -> Iterator[ast.AST]:
     """Yield instructions whose result is assigned, added or returned, as if it were a tile."""
     taken = {id(node.value) for kind in (ast.Assign, ast.AugAssign, ast.Return) for node in given.inside.get(kind, ()) if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return))}
@@ -149,4 +154,4 @@ rule("N155", "nki has no such name", "a name of the API reference; see what the 
 rule("N154", "a product is not added to a tile", "nisa.nc_matmul(dst=psum, ..., accumulate=True) after the first", "migration", "D", source(_added_products))
 rule("N161", "a call has the arguments of the release's declaration", "the arguments that the message names", "stubs", "DA", OfReleases(misfits), until="2.32", says="missing argument; unexpected keyword argument; too many positional arguments")
 rule("N162", "the release has no such name", "a name of the API reference", "stubs", "DA", OfReleases(unknown), until="2.32", says="attribute missing")
-rule("N163", "a tensor has no method broadcast_to", "the method broadcast(dim, size)", "language hfkernels", "MA", source(lambda given: (node for function in given.device for node in given.held(function, ast.Call) if isinstance(node.func, ast.Attribute) and node.func.attr == "broadcast_to" and not given.full(node.func))), says="failed to resolve name")
+rule("N163", "a tensor has no method broadcast_to", "the method broadcast(dim, size)", "language hfkernels", "MA", source(_broadcast_methods), says="failed to resolve name")

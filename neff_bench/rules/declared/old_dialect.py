@@ -36,7 +36,7 @@ def _flat_indices(given: Source, function: ast.FunctionDef) -> Iterator[tuple[as
 def _out_of_scope(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
     """Yield tiles that are made inside of a loop of nki alone, or below an `if` on its index, and are read behind it."""
     loops = [node for node in given.held(function, ast.For) if isinstance(node.iter, ast.Call) and given.full(node.iter.func).startswith("nki.language.")]
-    chosen = [node for loop, _ in _loops(given, function, *_COMPILED) for turn in [_turn(given, function, loop)] for node in given.held(loop, ast.If) if _names(node.test) & turn]
+    chosen = [node for loop, turn in _turns(given, function, *_COMPILED) for node in given.held(loop, ast.If) if _names(node.test) & turn]
     scopes = [*loops, *chosen]
     names = [(node, {id(one) for one in scopes if one.lineno <= node.lineno <= (one.end_lineno or 0)}) for node in given.held(function, ast.Name)]
     for name in sorted(tile_names(given, function)):
@@ -73,9 +73,10 @@ def _following(given: Source, within: ast.AST, first: set[str]) -> set[str]:
     return names
 
 
-def _turn(given: Source, function: ast.FunctionDef, loop: ast.For) -> set[str]:
-    """Return the index of a loop, and the numbers that are computed from it."""
-    return _following(given, loop, _names(loop.target)) - tile_names(given, function)
+def _turns(given: Source, function: ast.FunctionDef, *over: str) -> Iterator[tuple[ast.For, set[str]]]:
+    """Yield the loops over a call of one of these functions, each with its index and the numbers that are computed from it."""
+    tiles = tile_names(given, function)
+    return ((loop, _following(given, loop, _names(loop.target)) - tiles) for loop, _ in _loops(given, function, *over))
 
 
 def _grid_names(given: Source, function: ast.FunctionDef) -> set[str]:
@@ -234,8 +235,7 @@ def _loops_over_grids(given: Source, function: ast.FunctionDef) -> Iterator[tupl
 
 def _compared_indices(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
     """Yield Python's min and max of the index of an affine_range, or of what is computed from it."""
-    for loop, _ in _loops(given, function, _AFFINE):
-        turn = _turn(given, function, loop)
+    for loop, turn in _turns(given, function, _AFFINE):
         for node in given.held(loop, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id in ("min", "max") and any(_names(one) & turn for one in node.args):
                 yield node, ""
@@ -251,10 +251,11 @@ def _repeated_rows(given: Source, function: ast.FunctionDef) -> Iterator[tuple[a
 def _number_as_bias(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
     """Yield activations with a number as their bias: one that stands there, or that numpy or Python makes."""
     for node in given.held(function, ast.Call):
-        bias = _given(node, "bias", 2) if given.full(node.func) in ("nki.isa.activation", "nki.isa.activation_reduce") else None
+        if given.full(node.func) not in ("nki.isa.activation", "nki.isa.activation_reduce") or (bias := _given(node, "bias", 2)) is None:
+            continue
         made = isinstance(bias, ast.Call) and (given.full(bias.func).startswith("numpy.") or ast.unparse(bias.func) in ("float", "int"))
         if made or (isinstance(bias, ast.Constant) and bias.value is not None):
-            yield node, f"bias={ast.unparse(bias)}"  # type: ignore[arg-type]
+            yield node, f"bias={ast.unparse(bias)}"
 
 
 def _written_inputs(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
