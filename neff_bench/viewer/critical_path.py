@@ -1,24 +1,29 @@
 """Finds the chain of instructions that the duration of an execution hangs on, from a timeline that tells what depends on what.
 
-It is followed back from the last instruction that does work. The step before is what was done last: the instruction before it on its engine, or one of
-those that it depends on. A DMA is done with its last packet where the file tells which packets are its own; elsewhere it is taken for what was waited for
-when nothing else was done shortly before.
+It is followed back from the last instruction that does work. The step before is what the instruction could not start without for longest: the one before
+it on its engine, or one of those that it depends on. A result is there for another engine a little after its instruction ends, and a DMA's a little after
+its last packet, by the constants of the chip. Where the file does not tell which packets belong to a DMA, the DMA is taken for what was waited for when
+nothing else was done shortly before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from neff_bench.chips import CHIPS, Chip
 from neff_bench.parsers.event_columns import Columns, IdIndex, coded, field_of, links, numbers
 from neff_bench.parsers.event_rows import InstructionRow, LinkedInstructionRow, Timeline
+from neff_bench.parsers.formats.ntff import family_of
 from neff_bench.parsers.formats.opcodes import SETUP
 
 SIGNAL_NS = 200.0
 """A wait that ends longer than this after all that is known to be done was for a DMA. Signals between engines take 36 to 41 ns on inf2 (chips/trn2.py)."""
+ROUNDING_NS = 2.0
+"""Times of a timeline are whole nanoseconds: a sum of two may be off by so much."""
 DMA = "DMA"
 
 
@@ -38,7 +43,7 @@ def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
     if not rows.linked or rows.last is None:
         return ()
     (index, until), waited = rows.last, True
-    starts, is_dma, latest, on_engine, engine = rows.start, rows.is_dma, rows.latest, rows.on_engine, rows.engine
+    starts, is_dma, latest, by_signal, engine = rows.start, rows.is_dma, rows.latest, rows.by_signal, rows.engine
     steps: list[PathStep] = []
     start = starts[index]
     while True:
@@ -48,56 +53,92 @@ def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
         found = latest[index]
         if found < 0 or (begun := starts[found]) < rows.first_ns:
             return tuple(reversed(steps))
-        until, start, waited, index = start, begun, found != on_engine[index], found
+        until, start, waited, index = start, begun, by_signal[index], found
+
+
+def chip_of(timeline: Timeline) -> Chip | None:
+    """Return the chip of the instance that a timeline is from; None where it is not told or not known."""
+    family = family_of(str(timeline.summary.get("instance_type", "")))
+    return CHIPS[family] if family else None
+
+
+class Done(NamedTuple):
+    """When the work of each row is over, and when another engine knows of it, in ns; NaN for a DMA whose packets are not known."""
+
+    over_ns: np.ndarray
+    told_ns: np.ndarray
 
 
 class _Rows:
-    """The instructions of a timeline as columns, whose elements are Python's own numbers: each step of the path asks for a few. `on_engine`: for each
-    the one that began before it on its engine, -1 for the first. `engine`: as an index into `engines`. `latest`: what each started after, -1 for the first of all. `linked`: whether the
-    timeline tells what depends on what. `first_ns`: when the first work begins. `last`: the work that is done last, and when; None where none is done."""
+    """The instructions of a timeline as columns, whose elements are Python's own numbers: each step of the path asks for a few. `engine`: as an index
+    into `engines`. `latest`: what each started after, -1 for the first of all. `by_signal`: whether it waited for the result of that. `linked`: whether
+    the timeline tells what depends on what. `first_ns`: when the first work begins. `last`: the work that is done last, and when; None where none is
+    done."""
 
     def __init__(self, timeline: Timeline) -> None:
         rows = timeline.instructions
         start = numbers(rows, "timestamp")
         end = start + numbers(rows, "duration")
-        works, is_dma = (
-            _marks(rows, test) for test in (lambda name: name not in SETUP, lambda name: name.startswith("DMA_"))
-        )
+        works = _marks(rows, lambda name: name not in SETUP)
         ids = IdIndex(rows)
-        done = np.where(is_dma, _last_packets(timeline, ids, len(rows)), end)
+        packets = _last_packets(timeline, ids, len(rows))
+        is_dma = _marks(rows, lambda name: name.startswith("DMA_")) | ~np.isnan(packets)  # a WRITE starts static DMAs
+        over = np.where(is_dma, packets, end)
+        done = Done(over, over + _signal_ns(timeline, is_dma))
         engines = coded(rows, ("subgroup",), str)
         self.engines = engines.values
         on_engine = _on_engine(coded(rows, ("subgraph", "subgroup"), lambda *both: both).codes, start)
+        free = _free(timeline, start, end[on_engine])
         at, before, _ = links(rows)
         before = ids.find(before)
         at, before = at[before >= 0], before[before >= 0]
         self.linked = _is_linked(rows, len(before))
-        self.first_ns, self.last = _ends(works, start, np.fmax(end, done))
-        columns: Any = (start, is_dma, on_engine, _latest(start, end, done, on_engine, at, before), engines.codes)
+        self.first_ns, self.last = _ends(works, start, np.fmax(end, np.where(is_dma, done.told_ns, over)))
+        latest, by_signal = _latest(start, free, done, on_engine, at, before)
+        columns: Any = (start, is_dma, latest, by_signal, engines.codes)
         views: Any = map(memoryview, columns)
-        self.start, self.is_dma, self.on_engine, self.latest, self.engine = views
+        self.start, self.is_dma, self.latest, self.by_signal, self.engine = views
+
+
+def _signal_ns(timeline: Timeline, is_dma: np.ndarray) -> np.ndarray:
+    """Return how long after its end each row is known to be done; 0 where the chip is not known."""
+    chip = chip_of(timeline)
+    cores = len(coded(timeline.dma, ("subgraph",), str).values)
+    if chip is None:
+        return np.zeros(len(is_dma))
+    return np.where(is_dma, chip.dma_done_ns(cores), chip.semaphore_ns)
+
+
+def _free(timeline: Timeline, start: np.ndarray, end_before: np.ndarray) -> np.ndarray:
+    """Return when the engine of each row could have taken it. An engine takes its next instruction before the result of the last one is there, at the
+    latest when that begins. The simulator tells whether an instruction waited; a device leaves any number there for those that did not."""
+    waited = numbers(timeline.instructions, "evt_wait_time") > 0
+    told = start + np.where(waited, -ROUNDING_NS, ROUNDING_NS)
+    free: np.ndarray = told if timeline.simulated else np.minimum(end_before, start)
+    return free
 
 
 def _latest(
-    start: np.ndarray, end: np.ndarray, done: np.ndarray, on_engine: np.ndarray, at: np.ndarray, before: np.ndarray
-) -> np.ndarray:
-    """Return what each row started after, -1 for the first of all. `done`: when the result of each was there; NaN for a DMA whose packets are not
-    known. `at`, `before`: each row with one that it depends on."""
+    start: np.ndarray, free: np.ndarray, done: Done, on_engine: np.ndarray, at: np.ndarray, before: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what each row started after, -1 for the first of all, and whether it waited for its result. `free`: when the engine of each could have
+    taken it. `at`, `before`: each row with one that it depends on."""
     earlier = start[before] < start[at]
-    known = np.flatnonzero(earlier & (done[before] <= start[at]))
+    known = np.flatnonzero(earlier & (done.over_ns[before] <= start[at]))
     second = np.flatnonzero(on_engine >= 0)
     what = np.concatenate([before[known], on_engine[second]])
     after = np.concatenate([at[known], second])
-    # An engine takes its next instruction before the result of the last one is there.
-    over = np.concatenate([done[before[known]], np.minimum(end[on_engine[second]], start[second])])
-    order = np.lexsort((what, over))
-    latest, since = np.full(len(start), -1), np.full(len(start), -np.inf)
-    latest[after[order]], since[after[order]] = what[order], over[order]  # of several the last one counts
-    unknown = np.flatnonzero(earlier & np.isnan(done[before]))[::-1]
+    signal = np.arange(len(what)) < len(known)
+    over = np.concatenate([np.minimum(done.told_ns[before[known]], start[at[known]]), free[second]])
+    order = np.lexsort((signal, what, over))
+    latest, by_signal, since = np.full(len(start), -1), np.zeros(len(start), bool), np.full(len(start), -np.inf)
+    for column, values in ((latest, what), (by_signal, signal), (since, over)):
+        column[after[order]] = values[order]  # of several the last one counts
+    unknown = np.flatnonzero(earlier & np.isnan(done.over_ns[before]))[::-1]
     unknown = unknown[np.argsort(start[before[unknown]], kind="stable")]
     unknown = unknown[start[at[unknown]] - since[at[unknown]] > SIGNAL_NS]
-    latest[at[unknown]] = before[unknown]
-    return latest
+    latest[at[unknown]], by_signal[at[unknown]] = before[unknown], True
+    return latest, by_signal
 
 
 def _last_packets(timeline: Timeline, ids: IdIndex, count: int) -> np.ndarray:

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neff_bench.chips import CHIPS, Chip
+from neff_bench.chips import Chip
 from neff_bench.parsers.event_columns import Coded, Columns, IdIndex, coded, field_of, links, numbers
 from neff_bench.parsers.event_rows import Timeline
-from neff_bench.parsers.formats.ntff import family_of
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.parsers.records import merged
-from neff_bench.viewer.critical_path import PathStep, critical_path
+from neff_bench.viewer.critical_path import PathStep, chip_of, critical_path
 from neff_bench.viewer.operands import Operand, Shape, operands_in, shape_of
 
 SEMAPHORE_BYTES = 4
@@ -77,8 +76,7 @@ class Facts:
     @cached_property
     def chip(self) -> Chip | None:
         """By the instance type, None for one that is not known."""
-        family = family_of(str(self.timeline.summary.get("instance_type", "")))
-        return CHIPS[family] if family else None
+        return chip_of(self.timeline)
 
     @cached_property
     def path(self) -> Sequence[PathStep]:
