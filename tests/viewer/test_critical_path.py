@@ -149,4 +149,6 @@ def test_the_path_of_a_simulated_timeline_is_the_one_that_explain_tells(target, 
     for step in critical_path(shown("x", program, timed.schedule, timed.timeline, timed.keys)):
         shown_us["waits for DMA" if step.spent_on == DMA else "engines"] += step.end_ns - step.begin_ns
     assert shown_us["waits for DMA"] == pytest.approx(exact["waits for DMA"], abs=100)
-    assert shown_us["engines"] == pytest.approx(exact["engines"], abs=500)  # and what the runtime does before the kernel
+    assert shown_us["engines"] == pytest.approx(
+        exact["engines"], abs=500
+    )  # and what the runtime does before the kernel

@@ -35,6 +35,9 @@ BOUNDS = {
 }
 """Where time on the critical path goes, and what a kernel is called that it bounds."""
 
+WAIT_NS = 0.5
+"""A shorter wait is 0 in a timeline, whose times are whole nanoseconds. The path that a page follows through it is the one told here."""
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -111,7 +114,7 @@ def critical_path(schedule: Schedule) -> list[Segment]:
         segments += reversed(_split(schedule, core, index, until, by_signal))
         until = float(timed.start_ns[index])
         blocker = int(timed.blocker[index])
-        by_signal = blocker >= 0
+        by_signal = blocker >= 0 and (timed.wait_ns[index] > WAIT_NS or before[core][index] < 0)
         if by_signal:
             core, index = _locate(schedule, blocker)
             if schedule.cores[core].start_ns[index] >= until:

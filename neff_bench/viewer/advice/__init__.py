@@ -6,7 +6,9 @@ of a finding spends on the critical path, as far as the advice saves it; without
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 from neff_bench.parsers.event_rows import Timeline
 from neff_bench.viewer.advice.dma import RULES as DMA_RULES
@@ -19,15 +21,20 @@ from neff_bench.viewer.critical_path import PathStep
 GAIN_SHARE_MIN = 0.02
 """The least share of the total time that is worth saying."""
 
-RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (*DMA_RULES, *ENGINE_RULES, *SHAPE_RULES)
-
 
 def advise(timeline: Timeline, path: Sequence[PathStep] | None = None) -> tuple[Advice, ...]:
     """Return the findings for a timeline, the largest gain first. `linked` ones are judged along their critical path (`path`, where it is known already)."""
     facts = Facts(timeline, path)
-    found = [advice for rule in RULES for advice in rule(facts)]
+    most_us = facts.idle_us if facts.path else math.inf
+    found = [_limited(advice, most_us) for rule in DMA_RULES for advice in rule(facts)]
+    found += [advice for rule in (*ENGINE_RULES, *SHAPE_RULES) for advice in rule(facts)]
     found = [one for one in found if one.gain_us is None or one.gain_us >= GAIN_SHARE_MIN * facts.total_us]
     return tuple(sorted(found, key=lambda advice: -(advice.gain_us or 0.0)))
+
+
+def _limited(advice: Advice, most_us: float) -> Advice:
+    """Return the advice with a gain of at most so much."""
+    return advice if advice.gain_us is None else replace(advice, gain_us=min(advice.gain_us, most_us))
 
 
 def sensitivity(timeline: Timeline) -> tuple[Advice, ...]:

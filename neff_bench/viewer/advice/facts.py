@@ -177,6 +177,11 @@ class Facts:
         }
 
     @cached_property
+    def idle_us(self) -> float:
+        """The part of the kernel's own time in which the busiest engine does not compute. Better DMAs save no more."""
+        return self.span_us - max(self.busy_us.values(), default=0.0)
+
+    @cached_property
     def links(self) -> tuple[Any, Any, Any]:
         """Each dependence as columns: the row, the one that comes before it (-1 where there is none of that id), the index of the `Dependence`."""
         after, ids, kind = links(self.rows)
