@@ -49,6 +49,12 @@ class Index:
                 raise invalid(f"an index is indexed by slices and None, not by {item!r}")
         return Index((*shape, *self.shape[axis:]), (*steps, *self.steps[axis:]), start, self.moved)
 
+    def broadcast_to(self, shape: tuple[int, ...]) -> Index:
+        """Return the index of this shape under numpy's broadcasting rules."""
+        if broadcast_shapes(self.shape, shape) != shape:
+            raise invalid(f"an index of {list(self.shape)} does not become one of {list(shape)}")
+        return Index(shape, tuple(padded(self.steps, len(shape))), self.start, self.moved)
+
     def bounds(self) -> tuple[int, int]:
         """Return the least and the largest number."""
         ends = [step * (size - 1) for step, size in zip(self.steps, self.shape)]
@@ -188,22 +194,23 @@ class Mesh(tuple[Any, ...]):
 
 
 class Grid:
-    """`nl.mgrid[0:a, 0:b]`."""
+    """`nl.mgrid[0:a, 0:b]`: indices that all have the shape (a, b), as those of numpy.mgrid."""
 
     def __getitem__(self, key: Any) -> Mesh:
         slices = key if isinstance(key, tuple) else (key,)
-        rank = len(slices)
-        made = []
-        for axis, item in enumerate(slices):
+        ranges = []
+        for item in slices:
             if not isinstance(item, slice):
                 raise invalid(f"nl.mgrid is indexed by slices, not by {item!r}")
             first, stop = _number(item.start or 0, "nl.mgrid from"), _number(item.stop, "nl.mgrid up to")
             step = _number(1 if item.step is None else item.step, "nl.mgrid in steps of")
             if stop <= first or step < 1:
                 raise invalid(f"nl.mgrid[{first}:{stop}:{step}] is empty")
-            shape = tuple(-(-(stop - first) // step) if at == axis else 1 for at in range(rank))
-            made.append(Index(shape, tuple(step * (at == axis) for at in range(rank)), first))
-        return Mesh(made)
+            ranges.append(range(first, stop, step))
+        shape, axes = tuple(map(len, ranges)), range(len(ranges))
+        return Mesh(
+            Index(shape, tuple(one.step * (at == axis) for at in axes), one.start) for axis, one in enumerate(ranges)
+        )
 
 
 def arange(start: int, stop: int | None = None) -> Index:

@@ -13,7 +13,7 @@ from neff_bench.simulator.nki.beta.allocation import Placed
 from neff_bench.simulator.nki.beta.arguments import tile_operand
 from neff_bench.simulator.nki.beta.blocks import Blocks
 from neff_bench.simulator.nki.beta.grid import nc, num_programs, program_id, program_ndim, spmd_dim
-from neff_bench.simulator.nki.beta.index import Grid, arange, whole_numbers
+from neff_bench.simulator.nki.beta.index import Grid, Index, arange, whole_numbers
 from neff_bench.simulator.nki.beta.isa import _once, affine_select, nc_matmul, reduced_box
 from neff_bench.simulator.nki.beta.loops import affine_range, loop_reduce, sequential_range, static_range
 from neff_bench.simulator.nki.beta.mask import Box, Mask, whole
@@ -331,8 +331,8 @@ def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None
     return result(lambda: nl.where(plain(condition), plain(x), plain(y), dtype))
 
 
-def broadcast_to(src: Tile, *, shape: Any) -> Tile:
-    """Return the tile under numpy's broadcasting rules."""
+def broadcast_to(src: Tile | Index, *, shape: Any) -> Tile | Index:
+    """Return the tile, or the index, under numpy's broadcasting rules."""
     return src.broadcast_to(tuple(shape))
 
 
