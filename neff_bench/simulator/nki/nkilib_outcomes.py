@@ -85,14 +85,19 @@ def _prepares(error: BaseException) -> bool:
         theirs = TESTS in place and not frames[-1].f_code.co_name.startswith("test_")
     else:
         theirs = isinstance(error, (RuntimeError, ValueError)) and LIBRARY in place and place.endswith(REFERENCE)
-    return theirs and not any(
-        frame.f_code.co_filename.endswith(HARNESS) or frame.f_globals.get("__name__", "").startswith("neff_bench.")
-        for frame in frames
-    )
+    return theirs and not _ours(error) and not any(frame.f_code.co_filename.endswith(HARNESS) for frame in frames)
+
+
+def _ours(error: BaseException) -> bool:
+    """Return whether code of this package runs where an error is raised."""
+    return any(frame.f_globals.get("__name__", "").startswith("neff_bench.") for frame in _frames(error))
 
 
 def _needed(error: BaseException) -> str:
-    """Return the program that is not on the path, or the installed package that lacks a name that they use; else nothing."""
+    """Return the program that is not on the path, the installed package that lacks a name that they use, or that their own arrays do not
+    fit into memory; else nothing."""
+    if isinstance(error, MemoryError) and not _ours(error):
+        return "more memory than is free here, for arrays of the test's own"
     if isinstance(error, FileNotFoundError) and _place(error) == subprocess.__file__:
         return str(error.filename)
     if not isinstance(error, AttributeError) or not isinstance(error.obj, ModuleType):

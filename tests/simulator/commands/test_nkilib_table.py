@@ -97,6 +97,21 @@ def test_of_another_release():
 
 def test_of_a_name_of_ours():
     subject.no_such_name
+
+
+def large():
+    np.ones((10**7, 10**8))
+
+
+def test_of_memory():
+    try:
+        large()
+    finally:
+        assert False
+
+
+def test_of_our_memory():
+    subject.call(large)
 """
 SUBJECT = """
 def made():
@@ -169,6 +184,8 @@ def test_what_rejects_the_inputs_of_their_own_test_is_theirs(tmp_path):
         ("failed", "AssertionError: no scale: None"): 1,
         ("failed", "FileNotFoundError: [Errno N] No such file or directory: 'no-such-file'"): 1,
         ("failed", "AttributeError: module 'neff_bench.subject' has no attribute 'no_such_name'"): 1,
+        ("theirs", "needs more memory than is free here, for arrays of the test's own"): 1,
+        ("failed", "MemoryError: Unable to allocate N PiB for an array with shape"): 1,
     }
 
 
