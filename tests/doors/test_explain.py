@@ -13,6 +13,7 @@ from neff_bench.doors import explain_cli
 from neff_bench.doors.explain_cli import explain
 from neff_bench.simulator.chips import what_if
 from neff_bench.simulator.errors import SimulatorError
+from neff_bench.simulator.timing.interval import SURE, sure_ratio
 from neff_bench.stage1_generate.cli import generate
 from neff_bench.stage2_profile.metrics.rows import METRICS, NAMES
 
@@ -108,3 +109,8 @@ def test_a_folder_of_measured_profiles_is_told_what_reads_it(tmp_path):
     assert done.exit_code == 2
     assert "no simulated case in it" in str(done.output) + str(done.exception)
     assert "--hot" in str(done.output) + str(done.exception)
+
+
+def test_the_glossary_tells_from_which_factor_on_an_order_is_sure():
+    text = told("SURE")
+    assert f"({sure_ratio():.2f} times or more)" in text and f"in {100 * SURE:.0f} of 100 such pairs" in text

@@ -4,7 +4,7 @@ import nki
 import nki.isa as nisa
 import nki.language as nl
 
-P, COLUMNS, LOADED, TILES = 128, 512, 256, 12
+P, COLUMNS, TILES = 128, 512, 12
 SYNC, SCALAR = nisa.engine.sync, nisa.engine.scalar
 
 
@@ -29,9 +29,9 @@ def kernel(x, w, fault):
     for t in range(TILES):
         tile = nl.ndarray((P, COLUMNS), dtype=x.dtype, buffer=nl.sbuf)
         result = nl.ndarray((P, COLUMNS), dtype=x.dtype, buffer=nl.sbuf)
-        width = 16 if fault == "tiny DMAs" else LOADED
+        width = 16 if fault == "tiny DMAs" else COLUMNS
         for c in range(0, COLUMNS, width):
-            engine = SYNC if fault == "one queue" else (SYNC, SCALAR)[c // width % 2]
+            engine = SYNC if fault == "one queue" else (SYNC, SCALAR)[(t + c // width) % 2]
             load(tile[0:P, c : c + width], x[t, 0:P, c : c + width], engine)
         if fault == "transposes":
             turned = nl.ndarray((P, COLUMNS), dtype=x.dtype, buffer=nl.sbuf)

@@ -65,9 +65,9 @@ def test_packets_of_less_than_512_bytes_are_small_and_those_of_a_semaphore_no_da
 
 
 @pytest.mark.parametrize(
-    ("count", "row_bytes", "said_so"), [(8, 64, True), (7, 64, False), (8, 512, False), (8, 511, True)]
+    ("count", "row_bytes", "said_so"), [(8, 64, True), (7, 64, False), (8, 1024, False), (8, 1023, True)]
 )
-def test_a_dma_of_64_kib_is_not_small(count, row_bytes, said_so):
+def test_a_dma_of_128_kib_is_not_small(count, row_bytes, said_so):
     """128 packets each, of which the file tells what triggered them. The product after them all makes a critical path."""
     loads = [LinkedInstructionRow(3000 * at, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", id=at) for at in range(count)]
     after = [Predecessor(at) for at in range(count)]

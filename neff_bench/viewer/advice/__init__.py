@@ -20,6 +20,8 @@ from neff_bench.viewer.critical_path import PathStep
 
 GAIN_SHARE_MIN = 0.02
 """The least share of the total time that is worth saying."""
+SAID_US = 0.05
+"""A smaller gain of a constant would be printed as 0.0."""
 
 
 def advise(timeline: Timeline, path: Sequence[PathStep] | None = None) -> tuple[Advice, ...]:
@@ -41,8 +43,8 @@ def sensitivity(timeline: Timeline) -> tuple[Advice, ...]:
     """Return for a simulated timeline what each constant of the chip, better by a factor of two, would gain, the most first; empty elsewhere."""
     total = total_us(timeline)
     found = [
-        Advice(f"{row.constant} {row.change}", f"{total:.1f} us become {row.total_time_us:.1f} us (simulated)",
-               total - row.total_time_us, row.constant)
+        Advice(f"{row.constant} {row.change}", f"{row.total_time_us:.1f} us (simulated)", total - row.total_time_us, row.constant)
         for row in timeline.sensitivity
+        if total - row.total_time_us >= SAID_US
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda advice: -(advice.gain_us or 0.0)))
