@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +35,8 @@ def digest() -> str:
 
 @cache
 def _digest(paths: tuple[Path, ...]) -> str:
+    import hashlib  # a command that only prints its help does without it
+
     whole = hashlib.sha256()
     for path in paths:
         whole.update(path.name.encode() + b"\0" + path.read_bytes())

@@ -13,7 +13,6 @@ import atexit
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -165,6 +164,8 @@ def _told(error: BaseException) -> int:
         streams.error("out of memory")
         return FAILED
     if os.environ.get(TRACEBACK):
+        import traceback
+
         traceback.print_exception(error)
     streams.error(f"internal error, please report it ({_place(error)}): {error!r}")
     return FAILED
@@ -187,5 +188,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _place(error: BaseException) -> str:
+    import traceback
+
     frames = traceback.extract_tb(error.__traceback__)
     return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "no place"

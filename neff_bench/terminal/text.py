@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -60,13 +58,17 @@ def plain_json(document: bytes) -> str:
     text = document.decode()
     if text.isprintable():
         return text
+    import json  # rare: the text of nearly every document prints
+
     return "".join(c if c == "\n" or _prints(c) else json.dumps(c)[1:-1].replace("\x7f", "\\u007f") for c in text)
 
 
 def shell_word(text: str) -> str:
     """Return a word for a shell command that is shown: quoted, and what does not print written as bash's $'...' has it."""
     if text.isprintable():
-        return shlex.quote(text)
+        from shlex import quote
+
+        return quote(text)
     return (
         "$'" + "".join(chr(b) if 32 <= b < 127 and b not in b"'\\" else f"\\x{b:02x}" for b in os.fsencode(text)) + "'"
     )
