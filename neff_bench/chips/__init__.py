@@ -9,6 +9,7 @@ import re
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.errors import WrongCall
@@ -33,7 +34,13 @@ class UnknownChip(WrongCall):
 
 
 _HAS_CHIP = re.compile(rb"^(?:\w.*\b)?CHIP\b", re.MULTILINE)
-NAMES = tuple(sorted(path.stem for path in Path(__path__[0]).glob("[a-z]*.py") if _HAS_CHIP.search(path.read_bytes())))
+NAMES = tuple(
+    sorted(
+        module.name
+        for module in iter_modules(__path__)
+        if _HAS_CHIP.search(Path(__path__[0], f"{module.name}.py").read_bytes())
+    )
+)
 """Every chip, by its file: help texts name the chips without importing them."""
 
 LISTED = " or ".join(", ".join(NAMES).rsplit(", ", 1))
