@@ -2,4 +2,4 @@
 
 DEFAULT_STORE = "/tmp/mlp_benchmark_neffs"
 """Where stage 1 writes and stage 2 reads unless told otherwise: the directory that the MLP experiment's document names."""
-STORE_HELP = "The store: the directory that the bundles go to. The default is that of the MLP experiment."
+STORE_HELP = "The store: the directory that the bundles go to."

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # The steps of action.yml: profiles the kernels of two commits of the repository in the current directory, and judges them.
 # SHAPES names a shapes file, or TESTS the arguments of pytest; BASE is the commit that HEAD is judged against; CONFIG, if
-# set, a file of `neff-bench gate`, taken from BASE. Writes comment.md and verdicts.json. Exit code 1: something is worse.
+# set, a file of `neff-bench gate`, taken from BASE. Writes comment.md and verdicts.json. Exit code 1: something is worse;
+# 2: neff-bench is not installed.
 set -euo pipefail
+
+command -v neff-bench > /dev/null || { echo "error: neff-bench is not on PATH: pip install it first" >&2; exit 2; }
 
 work=$(mktemp -d)
 trap 'git worktree remove --force "$work/base"; rm -rf "$work"' EXIT

@@ -274,5 +274,8 @@ def _how_to_tell(answers: Sequence[Judged]) -> list[str]:
 
     for path in dict.fromkeys(answer.path for answer in answers if answer.untold == NO_LAUNCH):
         if shapes := shapes_for(read(Path(path))):
-            return [f"to tell: neff-bench check {path} --shapes shapes.yaml, with your sizes in shapes.yaml:", shapes]
+            return [
+                f"to judge its calls too: neff-bench check {path} --shapes shapes.yaml, with your sizes in shapes.yaml:",
+                shapes,
+            ]
     return []

@@ -225,7 +225,7 @@ SOURCES = {
         "aws-samples/sample-spectral-dns-on-aws-neuron, rules of the platform (SDK 2.32)",
         "https://github.com/aws-samples/sample-spectral-dns-on-aws-neuron",
     ),
-    "deepseek": ("public notes on DeepSeek-V4 with vllm-neuron (file 60649319030, SDK 2.32)", ""),
+    "deepseek": ("public notes on DeepSeek-V4 with vllm-neuron (SDK 2.32)", ""),  # 60649319030
     "trnsci": ("trnsci, notes of its releases", "https://trnsci.dev/blog/"),
     "trnrand": ("trnsci/trnrand, dispatch.py", "https://github.com/trnsci/trnrand"),
     "trnfft": (
@@ -265,23 +265,24 @@ SOURCES = {
     "trntensor": ("trnsci/trntensor#39", "https://github.com/trnsci/trntensor/issues/39"),
     "torchneuronx": ("alpharomercoma/torchneuronx, nki_softmax.py", "https://github.com/alpharomercoma/torchneuronx"),
     "helion": ("notes of Helion's Neuron back end", "https://github.com/pytorch/helion"),
-    "harness": ("a public harness that compiles kernels on trn2 (file 71208497368, its errata 71023280564)", ""),
-    "attention": ("a public attention kernel with its compiler's messages (file 71505674136)", ""),
-    "prefill": ("a public Qwen3 megakernel with notes (file 70953919765)", ""),
-    "standalone": ("a public guide of NKI compilation on a CPU (file 71463761378)", ""),
-    "kernels": ("a public collection of kernels with notes (file 70888826738)", ""),
-    "collectives": ("public notes on nki.collectives (file 70774282753)", ""),
-    "transpose": ("public findings on a matmul with B transposed, trn2 (file 55812284476)", ""),
-    "histogram": ("a public histogram kernel with notes (files 68977351840, 69049388797)", ""),
-    "blocked": ("public notes on a blocked matmul, trn2 (file 67510130695)", ""),
-    "deltanet1": ("notes on DeltaNet kernels on trn1 (file 59873268593)", ""),
-    "vision": ("notes on a vision model, SDK 2.29 (file 58648632791)", ""),
-    "views": ("public docstrings of experimental views (file 70153174010)", ""),
-    "profile": ("a public probe of NKI (file 62051429705)", ""),
-    "loopcoll": ("a public attention kernel over ranks (file 65773449421, SDK 2.32)", ""),
-    "nkibench": ("a public set of kernels for trn2 with notes (file 71054011768, SDK 2.32)", ""),
+    "harness": ("a public harness that compiles kernels on trn2", ""),  # 71208497368, 71023280564
+    "attention": ("a public attention kernel with its compiler's messages", ""),  # 71505674136
+    "prefill": ("a public Qwen3 megakernel with notes", ""),  # 70953919765
+    "standalone": ("a public guide of NKI compilation on a CPU", ""),  # 71463761378
+    "kernels": ("a public collection of kernels with notes", ""),  # 70888826738
+    "collectives": ("public notes on nki.collectives", ""),  # 70774282753
+    "transpose": ("public findings on a matmul with B transposed, trn2", ""),  # 55812284476
+    "histogram": ("a public histogram kernel with notes", ""),  # 68977351840, 69049388797
+    "blocked": ("public notes on a blocked matmul, trn2", ""),  # 67510130695
+    "deltanet1": ("notes on DeltaNet kernels on trn1", ""),  # 59873268593
+    "vision": ("notes on a vision model, SDK 2.29", ""),  # 58648632791
+    "views": ("public docstrings of experimental views", ""),  # 70153174010
+    "profile": ("a public probe of NKI", ""),  # 62051429705
+    "loopcoll": ("a public attention kernel over ranks (SDK 2.32)", ""),  # 65773449421
+    "nkibench": ("a public set of kernels for trn2 with notes (SDK 2.32)", ""),  # 71054011768
     "xpuperf": ("whn09/xpu-perf, rms_norm.py and its probe (SDK 2.32)", "https://github.com/whn09/xpu-perf"),
-    "debugging": ("public notes on debugging decode kernels on trn2 (file 54680412183)", ""),
-    "triton-viz": ("triton-viz, tests of NKI beta 2 (file 52549002851)", ""),
+    "debugging": ("public notes on debugging decode kernels on trn2", ""),  # 54680412183
+    "triton-viz": ("triton-viz, tests of NKI beta 2", ""),  # 52549002851
 }
-"""Where a rule is known from: what it is, and its address where that is known."""
+"""Where a rule is known from: what it is, and its address where that is known. A number behind a line is that of the file in an index of public code
+that tells no addresses."""

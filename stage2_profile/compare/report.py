@@ -97,10 +97,11 @@ def summary(pairing: Pairing, found: Sequence[Difference], letter: str) -> list[
         of = many(len(totals), "case") + (", geometric mean" if len(totals) > 1 else "")
         lines.append(f"{letter} takes {mean:.4f} times the total time of A ({of}; by total time alone: {parts}).")
     if all(pair.a.get("source") == pair.b.get("source") == "simulated" for pair in pairing.pairs) and pairing.pairs:
+        stated = {row.get("time_error") for pair in pairing.pairs for row in (pair.a, pair.b)}
         errors = sorted({str(pair.b.get("time_error")) for pair in pairing.pairs if pair.b.get("time_error")})
         apart = " or ".join(errors).replace(" on hardware", "") or "as much as nobody knows"
         lines.append(
-            f"SIMULATED: {exact_part(errors)}Hardware's time of each case differs from the simulated one by {apart}."
+            f"SIMULATED: {exact_part(stated)}. Hardware's time of each case differs from the simulated one by {apart}."
             f" Whether it has the same order of A and {letter}: neff-bench explain SURE."
         )
         models = {(pair.a.get("model"), pair.b.get("model")) for pair in pairing.pairs}

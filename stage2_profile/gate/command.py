@@ -18,6 +18,7 @@ from neff_bench.stage2_profile.gate.asked import GateOptions
 from neff_bench.stage2_profile.gate.config import read_config
 from neff_bench.stage2_profile.gate.lines import Change, Line, changed_lines, lines_of
 from neff_bench.stage2_profile.gate.report import answer
+from neff_bench.stage2_profile.metrics.exactness import exact_part
 from neff_bench.terminal.answer import many
 from neff_bench.terminal.output import write_answer
 from neff_bench.terminal.streams import error, notice
@@ -100,7 +101,7 @@ def _not_covered(changed: Path | None) -> list[str]:
 
 
 def _simulated(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    models = sorted({str(row.get("model")) for row in records if row.get("source") == "simulated"})
-    return (
-        [f"SIMULATED by neuron-sim ({', '.join(models)}): counters are exact, times are estimates."] if models else []
-    )
+    simulated = [row for row in records if row.get("source") == "simulated"]
+    models = sorted({str(row.get("model") or "model not recorded") for row in simulated})
+    exact = exact_part({row.get("time_error") for row in simulated})
+    return [f"SIMULATED by neuron-sim ({', '.join(models)}): {exact}, times are estimates."] if models else []

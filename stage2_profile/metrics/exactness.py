@@ -26,6 +26,10 @@ def reason_of(error: str | None) -> str:
     return (said[2] if is_farthest(said[0]) else error or said[0]).partition(";")[0]
 
 
-def exact_part(errors: Collection[str]) -> str:
-    """Return the sentence on counts of simulated rows with these stated errors, where there is one to say."""
-    return "instructions and bytes are exact. " if all(map(is_exact, errors)) else ""
+def exact_part(errors: Collection[str | None]) -> str:
+    """Return whether the counts of simulated rows with these stated errors are exact, in one clause. A bare trace has none."""
+    if not all(map(is_exact, errors)):
+        return "instructions and bytes may differ"
+    if not all(errors):
+        return "whether instructions and bytes are exact is not known"
+    return "instructions and bytes are exact"

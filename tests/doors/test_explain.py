@@ -113,4 +113,7 @@ def test_a_folder_of_measured_profiles_is_told_what_reads_it(tmp_path):
 
 def test_the_glossary_tells_from_which_factor_on_an_order_is_sure():
     text = told("SURE")
-    assert f"({sure_ratio():.2f} times or more)" in text and f"in {100 * SURE:.0f} of 100 such pairs" in text
+    assert (
+        f"(the longer time is {sure_ratio():.2f} times the shorter or more)" in text
+        and f"in {100 * SURE:.0f} of 100 such pairs" in text
+    )

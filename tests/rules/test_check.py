@@ -167,7 +167,7 @@ def test_a_kernel_that_nothing_launches_comes_with_the_shapes_file_that_tells(tm
     *_, command, shapes = check(path).stdout.splitlines()
     (tmp_path / "shapes.yaml").write_text(shapes.replace("[128, 512]", "[128, 64]"))
     words = (
-        command.removeprefix("to tell: neff-bench check ")
+        command.removeprefix("to judge its calls too: neff-bench check ")
         .partition(",")[0]
         .replace("shapes.yaml", str(tmp_path / "shapes.yaml"))
     )

@@ -89,3 +89,13 @@ def test_a_faster_kernel_passes(repository):
     code, outputs = gate(repository, 1024, SHAPES)
     assert (code, verdict_of_time(outputs)) == (0, "better")
     assert not list(repository.parent.glob("tmp*")), "the work tree of the base is gone"
+
+
+def test_without_neff_bench_it_is_a_wrong_call_and_not_a_slower_kernel(tmp_path):
+    path = tmp_path / "bin"
+    path.mkdir()
+    for program in ("bash", "git", "mktemp", "rm", "ln"):
+        (path / program).symlink_to(shutil.which(program))
+    script = ROOT / "tools" / "kernel_gate.sh"
+    done = subprocess.run([script], cwd=tmp_path, env={"PATH": str(path)}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "error: neff-bench is not on PATH: pip install it first\n")

@@ -67,7 +67,7 @@ def best(subject: Subject, case: Case, search: Search, limits: Limits) -> Tuned:
         search.tell(combinations[name], time_us if good else None)
         if good and time_us is not None and time_us < best_us:
             best_us = time_us
-            streams.status(f"[{len(answers)}/{search.count}] {time_us:.2f} us: {name}")
+            streams.status(f"[{len(answers)}/{search.count}] {time_us:.2f} us, the best so far: {name}")
     executed: set[str] = set()
     while todo := [str(one.id) for one in ranked(answers.values(), EXECUTED) if one.id not in executed]:
         executed.update(todo)

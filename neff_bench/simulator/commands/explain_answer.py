@@ -51,7 +51,7 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
     grids = [
         Grid((), (), head),
         _grid(
-            "critical path: the chain of work and waits that the kernel's time consists of",
+            "critical path: the chain of work and waits that the kernel's time consists of (words: neff-bench explain WORD)",
             ("", "us", "%"),
             _path(explanation),
         ),
