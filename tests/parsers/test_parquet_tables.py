@@ -120,3 +120,8 @@ def test_packets_and_semaphores_are_rows_and_warnings_notes(directory):
 def test_what_is_missing_is_named(directory, tables, says):
     with pytest.raises(ParseError, match=says):
         read_timeline(directory(**tables))
+
+
+def test_an_instruction_without_an_engine_has_an_empty_one(directory):
+    (row,) = read_timeline(directory(Instruction=[{**INSTRUCTION, "engine": None}])).instructions
+    assert row.subgroup == ""

@@ -10,6 +10,7 @@ import pytest
 
 from neff_bench.neffs.bundle import verify_bundle
 from neff_bench.neffs.store import Store
+from neff_bench.stage1_generate.toolchains.neuron.interfaces import Work, _launched
 from neff_bench.stage1_generate.toolchains.neuron.sdk import explained
 from tests.sdk import contracts, fake_nki
 
@@ -380,3 +381,11 @@ def test_an_error_of_the_compiler_says_what_to_do(reason, says):
     told = explained(reason)
     assert told.startswith(reason)
     assert (says in told) if says else told == reason
+
+
+@pytest.mark.parametrize(
+    ("kernel", "grid", "launched"), [(["one", "two"], True, "two"), (["one", "two"], False, None), (len, True, None)]
+)
+def test_a_kernel_is_launched_on_a_grid_where_the_release_wants_one_and_the_kernel_takes_one(kernel, grid, launched):
+    work = Work(kernel, {}, list, "trn2", 1, "x.neff", (), grid)
+    assert _launched(work) == (launched or kernel)
