@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 from neff_bench.simulator.errors import MissingAttribute
@@ -107,7 +106,7 @@ class Blocks:
     def _number(self, item: Any, size: int) -> int:
         if isinstance(item, int) and 0 <= item < size:
             return item
-        if isinstance(item, Index) and item.moved is None and prod(item.shape) == 1:
+        if isinstance(item, Index) and item.moved is None and len({*item.bounds()}) == 1:
             item = item.start
         if isinstance(item, Index) and item.moved is None and not 0 <= item.start <= item.last() < size:
             raise invalid(f"index {item.start} to {item.last()} of a block dimension of {size} is outside {self!r}")

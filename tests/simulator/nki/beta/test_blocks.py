@@ -69,6 +69,18 @@ def test_a_block_is_chosen_by_an_index_of_one_element():
     assert np.array_equal(simulate(jit(chosen))(X[:1]), X[0, :, :64])
 
 
+def test_a_block_is_chosen_by_a_grid_that_is_one_block_high():
+    def chosen(x):
+        out = nl.ndarray((1, 1, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        tiles = nl.ndarray((3, nl.par_dim(1), 64), dtype=x.dtype)
+        tiles[2] = nl.load(x[0, 0:1, 0:64])
+        block, rows, columns = nl.mgrid[0:1, 0:1, 0:64]
+        nl.store(out, tiles[block + 2, rows, columns])
+        return out
+
+    assert np.array_equal(simulate(jit(chosen))(X[:1])[0, 0], X[0, 0, :64])
+
+
 def test_slices_choose_blocks():
     def chosen(x):
         out = nl.ndarray((4, 128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
