@@ -93,7 +93,7 @@ class _Rows:
         before = ids.find(before)
         at, before = at[before >= 0], before[before >= 0]
         self.linked = _is_linked(rows, len(before))
-        self.first_ns, self.last = _ends(works, start, np.fmax(end, np.where(is_dma, done.told_ns, over)))
+        self.first_ns, self.last = _ends(works, start, np.where(is_dma, np.fmax(end, done.told_ns), end))
         latest, by_signal = _latest(start, free, done, on_engine, at, before)
         columns: Any = (start, is_dma, latest, by_signal, engines.codes)
         views: Any = map(memoryview, columns)
@@ -110,11 +110,13 @@ def _signal_ns(timeline: Timeline, is_dma: np.ndarray) -> np.ndarray:
 
 
 def _free(timeline: Timeline, start: np.ndarray, end_before: np.ndarray) -> np.ndarray:
-    """Return when the engine of each row could have taken it. An engine takes its next instruction before the result of the last one is there, at the
-    latest when that begins. The simulator tells whether an instruction waited; a device leaves any number there for those that did not."""
-    waited = numbers(timeline.instructions, "evt_wait_time") > 0
-    told = start + np.where(waited, -ROUNDING_NS, ROUNDING_NS)
-    free: np.ndarray = told if timeline.simulated else np.minimum(end_before, start)
+    """Return when the engine of each row was free for it, to be held against when signals came. An engine takes an instruction at the latest when
+    the instruction begins, and need not wait for the result of the one before. The simulator tells which instructions waited: for these a signal at
+    their begin comes after the engine, for the others before it. A device leaves any number in the waits of instructions that did not wait."""
+    free: np.ndarray = np.minimum(end_before, start)
+    if timeline.simulated:
+        waited = numbers(timeline.instructions, "evt_wait_time") > 0
+        free = np.where(waited, start - ROUNDING_NS, start + ROUNDING_NS)
     return free
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from neff_bench.history.cli import history
 from neff_bench.stage2_profile.compare.cli import compare
 from neff_bench.stage2_profile.compare.comparison import pair_cases
-from neff_bench.stage2_profile.compare.verdict import Config, judge, of_intervals, verdict_of, word_of
+from neff_bench.stage2_profile.compare.verdict import COUNTERS, Config, judge, of_intervals, verdict_of, word_of
 from neff_bench.stage2_profile.gate.cli import gate
 from neff_bench.stage2_profile.metrics.rows import Row, to_dict
 
@@ -159,3 +159,9 @@ def test_compare_gate_and_history_say_one_word_and_end_with_one_code(name, tmp_p
 def test_a_time_without_a_range_says_why_nobody_can_tell(model, why):
     other = row(implementation="nki", model=model, total_time_us=130.0)
     assert verdict_of(row(), other, "total_time_us") == ("cannot tell", why)
+
+
+def test_the_guide_names_what_is_judged():
+    page = (Path(__file__).parents[3] / "docs" / "history.md").read_text(encoding="utf-8")
+    judged = ", ".join(f"`{name}`" for name in COUNTERS)
+    assert f"Judged are `{Config.times[0]}` and six counters ({judged})" in page and len(COUNTERS) == 6
