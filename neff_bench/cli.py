@@ -73,10 +73,14 @@ COMMANDS = {
         "neff_bench.experiments.latency_cli", "latency", "Time matmul and MLP on the host: Neuron, CUDA or CPU."
     ),
     "tiling": Lazy(
-        "neff_bench.experiments.tiling_cli", "tiling", "Latency against the hardware's tiles, and its steps."
+        "neff_bench.experiments.tiling_cli",
+        "tiling",
+        "Say from measured times where a size that grows costs one more tile.",
     ),
     "buckets": Lazy(
-        "neff_bench.experiments.buckets_cli", "buckets", "Choose the lengths to compile for, by measured latency."
+        "neff_bench.experiments.buckets_cli",
+        "buckets",
+        "Choose the sequence lengths to compile for, by measured latency.",
     ),
     "tile": Lazy("neff_bench.experiments.projection_cli", "tile", "Time one tile of a matmul."),
     "linear-projection": Lazy(

@@ -141,7 +141,7 @@ def examine(wanted: Literal["auto", "neuron", "sim"], nkilib: Path | None, out: 
         python=".".join(map(str, sys.version_info[:3])),
         toolchain=chosen.name,
         profile=profile,
-        core=f"plain ({why})" if (why := slow()) else "compiled",
+        core=f"plain ({why})" if (why := slow()) else "compiled (the simulator at full speed)",
         packages=packages,
         tools=tools,
         devices=devices,

@@ -151,7 +151,7 @@ def summary(judged: Sequence[Judged]) -> str:
     }
     word = word_of(judged)
     also = f"; {len(better)} got better" if better and failing else ""
-    return f"{word.upper()}: by total time and counters, {told[word]}{also}."
+    return f"{word.upper()}: by total time, counters and checks, {told[word]}{also}."
 
 
 def counted(judged: Sequence[Judged]) -> str:

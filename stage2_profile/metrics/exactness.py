@@ -28,8 +28,9 @@ def reason_of(error: str | None) -> str:
 
 def exact_part(errors: Collection[str | None]) -> str:
     """Return whether the counts of simulated rows with these stated errors are exact, in one clause. A bare trace has none."""
-    if not all(map(is_exact, errors)):
-        return "instructions and bytes may differ"
+    exact = [*map(is_exact, errors)]
+    if not all(exact):
+        return f"instructions and bytes{' of some cases' if any(exact) else ''} may differ"
     if not all(errors):
         return "whether instructions and bytes are exact is not known"
     return "instructions and bytes are exact"

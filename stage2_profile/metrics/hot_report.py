@@ -94,6 +94,10 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
         "us: time at work; % of engine: its share of all time at work of this engine; waits us: time before it, in which the engine had nothing to do. "
         "These are sums over cores and over instructions, of DMA over packets; two that work at the same time count twice, so a sum can be larger than the total time.",
     ]
+    if any(line.where != CONTROL and not SOURCE_LINE.search(line.where) for line in hot.lines):
+        notes.append(
+            "In place of a source line that is not known stands what is: an operation of the HLO, the tensor or the queue of a DMA, or (OPCODE)."
+        )
     if hot.row.source != "simulated" and not any(SOURCE_LINE.search(line.where) for line in hot.lines):
         notes.append(
             "The NEFF names no source lines; the compiler writes them with NEURON_FRAMEWORK_DEBUG=1, or generate-neffs --debug-info."

@@ -99,7 +99,7 @@ def test_simulated_and_measured_values_are_never_joined(history, add):
 def test_the_time_to_compile_is_not_kept(history, add):
     add(1)
     add(2, compile_time_s=50.0)
-    assert "SAME: by total time and counters, nothing changed in 1 case." in history("check").stdout
+    assert "SAME: by total time, counters and checks, nothing changed in 1 case." in history("check").stdout
 
 
 def test_a_commit_that_is_added_again_replaces_its_values(history, add):

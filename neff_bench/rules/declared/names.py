@@ -97,7 +97,7 @@ def _variable(text: str) -> OfSource:
 
 rule("N101", "a kernel that imports nki uses nothing of neuronxcc.nki beside it", "import nki; `neff-bench migrate` names what changes with it", "parser notes", "DF", source(_mixed), since="2.30", says="beta-1 API used in kernel: APIs from neuronxcc may not be used in Beta-2 kernels")
 rule("N156", "AWS's notes say that SDK 2.30 and later refuse neuronxcc.nki; two public projects compile it with SDK 2.32 all the same", "import nki; `neff-bench migrate` names what changes with it", "notes migration", "D", source(_old), since="2.30", fix=_to_nki)
-rule("N102", "index grids are gone", "use slices or nl.ds(start, size); for other steps tile.ap([[step, count], ...]), in elements, the partitions first", "migration stubs", "DA", name("nki.language.arange", "nki.language.mgrid"), says="attribute missing")
+rule("N102", "index grids are gone", "use slices or nl.ds(start, size); for every second or third element tile.ap([[step, count], ...]), one pair for each dimension, steps in elements", "migration stubs", "DA", name("nki.language.arange", "nki.language.mgrid"), says="attribute missing")
 rule("N103", "no call takes mask=", _MASK, "migration notes", "DA", keyword("nki.isa. nki.language.", "mask"), says="unexpected keyword argument")
 rule("N104", "an instruction returns no tile and has all its arguments", "make the tile first and give it as dst=", "migration old", "DA", source(_taken_results), refusal(r"^(nisa|nl)\.\w+ (missing \d+ required positional|takes .* positional arguments? but)|needs operand\d"), says="missing argument")
 rule("N105", "instructions take no dtype=", "give dst the dtype", "migration nkilib", "DC", keyword("nki.isa.", "dtype"), says="unexpected keyword argument")

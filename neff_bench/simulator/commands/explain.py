@@ -57,6 +57,7 @@ class Explanation:
     waits_us: (core, engine, whom it waited for) -> time. lines: (source, on the critical path, on all engines), longest first; a line holds
     what the functions that it calls did. uncompared: operations that hold an engine for more than a tenth of the time, and were never
     compared with hardware. unlike: why no kernel that was compared with hardware is like this one, empty where one is.
+    from_hlo: the lines are operations of an HLO graph.
     """
 
     total_us: float
@@ -68,6 +69,7 @@ class Explanation:
     segments: tuple[Segment, ...]
     uncompared: tuple[str, ...]
     unlike: str
+    from_hlo: bool
 
 
 def explain(program: Program, schedule: Schedule) -> Explanation:
@@ -95,6 +97,7 @@ def explain(program: Program, schedule: Schedule) -> Explanation:
         segments=tuple(reversed(segments)),
         uncompared=uncompared(program, schedule),
         unlike=not_comparable(program, schedule),
+        from_hlo=program.from_hlo,
     )
 
 

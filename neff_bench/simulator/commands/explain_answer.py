@@ -61,7 +61,7 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
             list(_waits(explanation))[:lines],
         ),
         _grid(
-            "lines of your source. critical path: of DMAs that move at the same time, only the one that ends last is on it; engine time: work of engines, without what DMAs move",
+            f"{_WHOSE[explanation.from_hlo]}. critical path: of DMAs that move at the same time, only the one that ends last is on it; engine time: work of engines, without what DMAs move",
             ("source", "critical path us", "engine time us"),
             list(_lines(explanation))[:lines],
         ),
@@ -79,6 +79,13 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
     return Answer(
         list(_records(explanation, changed, findings)), FIELDS, shown, explanation_json(explanation, changed, findings)
     )
+
+
+_WHOSE = {
+    False: "lines of your source",
+    True: "operations of the HLO that jax made of your function, by their results (%mul.1 is a multiplication)",
+}
+"""What the lines of a program are, by whether it comes from HLO."""
 
 
 def _advice_grid(found: Sequence[Advice]) -> Grid:

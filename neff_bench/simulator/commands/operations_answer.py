@@ -38,7 +38,7 @@ def operations_answer(chip: Chip) -> Answer:
     heads = ("operations", "engine", "for", "cost", "source", "compared with hardware")
     columns = [Column(head, wraps=head in ("operations", "compared with hardware")) for head in heads]
     known = sum(bool(found) for _, found in rows)
-    told = f"{chip.name}, NeuronCore-v{chip.generation}: {known} of {len(rows)} rows were compared with hardware; errors are modelled / measured - 1, median and worst"  # fmt: skip
+    told = f"{chip.name}, NeuronCore-v{chip.generation}: {known} of {len(rows)} rows were compared with hardware; errors are modelled / measured - 1, median and worst; the numbers of sources stand at the end"  # fmt: skip
     numbered = [(str(number), text) for text, number in sources.items()]
     return Answer(
         records,
@@ -103,7 +103,8 @@ def _lines(
 
 def _text(found: Comparison, sources: dict[str, int]) -> str:
     where = sources.setdefault(found.where, len(sources) + 1)
-    return f"{100 * found.median_error:+.1f}, {100 * found.worst_error:+.1f} %: {found.number} {found.what} of {where}"
+    what = found.what.removesuffix("s") if found.number == 1 else found.what
+    return f"{100 * found.median_error:+.1f}, {100 * found.worst_error:+.1f} %: {found.number} {what} (source {where})"
 
 
 def _cost(row: Row, chip: Chip) -> str:

@@ -29,9 +29,15 @@ KNOWN = {
 }
 
 
+INDEX_GRIDS = ("arange", "mgrid")
+"""What the old dialect has in its language, and no name of the current one is like."""
+
+
 def missing(module: str, name: str) -> KernelError:
     """Return the error for a name of `module`, at the kernel's line; an AttributeError too, for `hasattr`."""
     if name in KNOWN.get(module, ()):
         return MissingModel(f"{module}.{name} is not modelled", here())
+    if module == "nki.language" and name in INDEX_GRIDS:
+        return MissingAttribute(f"{module} has no {name!r}; neff-bench check says what takes its place", here())
     known = [word for word in dir(sys.modules.get(module)) if not word.startswith("_")]
     return MissingAttribute(f"{module} has no {name!r}{meant(name, known)}", here())

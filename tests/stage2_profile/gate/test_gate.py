@@ -114,11 +114,11 @@ def test_a_gate_that_could_compare_nothing_does_not_say_that_it_passed():
     gone = judge(pair_cases([row()], [], False), Config())
     assert (
         summary(gone)
-        == "CANNOT TELL: by total time and counters, none is known to have got worse or better, of 1 case."
+        == "CANNOT TELL: by total time, counters and checks, none is known to have got worse or better, of 1 case."
     )
     assert (
         summary(judge(pair_cases([row()], [row()], False), Config()))
-        == "SAME: by total time and counters, nothing changed in 1 case."
+        == "SAME: by total time, counters and checks, nothing changed in 1 case."
     )
     assert summary([]) == "NOTHING TO JUDGE: no case is on both sides."
 

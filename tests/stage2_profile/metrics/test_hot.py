@@ -195,6 +195,12 @@ def test_a_measured_profile_without_source_lines_says_how_to_get_them():
     assert not said("(COPY)", "simulated")
 
 
+@pytest.mark.parametrize(("where", "told"), [("input2", True), ("kernel.py:33", False), (CONTROL, False)])
+def test_what_stands_in_place_of_a_source_line_is_said(where, told):
+    hot = Hot(Row(case="c", status="profiled"), [Line("DMA", where, where, "", 1, 1.0, 100.0, 0.0)], [])
+    assert any("In place of a source line" in note for grid in answer([hot], None).grids for note in grid.notes) is told
+
+
 def test_what_an_instruction_waits_for_does_not_take_the_place_of_its_operands():
     waits, tensors = "S[14] (qGpSimdDynamic)>=96 S[6] (Vector)++@complete", "src=fp32@0x4230[1,1,1,1][2,1,1,1]"
     assert cut(f"{waits} {tensors}") == tensors
