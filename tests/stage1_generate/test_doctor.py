@@ -30,7 +30,7 @@ def test_a_bare_host_builds_and_profiles_simulated(tmp_path):
         "What runs here",
         "build kernels embedded, simulated",
         "profile them  simulated (neuron-sim)",
-        "core          compiled",
+        "core          compiled (the simulator at full speed)",
     ]
     assert "mlp nki can be built" in " ".join(done.output.split())
     newest = newest_published().name
