@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neff_bench.chips import CHIPS
-from neff_bench.parsers.formats.ntff import OPENS_PASS
+from neff_bench.parsers.formats.ntff import DMA_WRITER, OPENS_PASS
 from neff_bench.parsers.formats.opcodes import OPCODES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from neff_bench.parsers.container import Container
-    from neff_bench.parsers.rows import RawDma, RawInstructions, RawSemaphores
+    from neff_bench.parsers.rows import RawDma, RawInstructions, Records
 
 ENGINE_COUNT = 5
 
@@ -105,44 +105,46 @@ def one_clock(zero: int, end_ps: int | None) -> Clock:
 
 
 def synchronise(
-    container: Container, rows: RawInstructions, updates: RawSemaphores, packets: RawDma
+    container: Container,
+    rows: Mapping[int, RawInstructions],
+    updates: Mapping[int, Records],
+    packets: Mapping[int, RawDma],
 ) -> Mapping[int, Clock]:
     """Return a clock for each core that has one; a core is missing when nothing in its trace tells the start of the execution."""
     cores = sorted({section.core for section in container.sections})
     if container.window is not None:
         start, end = container.window
         return dict.fromkeys(cores, one_clock(0, end - start))
-    opened = {core: int(ends.min()) for core in cores if len(ends := _opening_ends(rows, core))}
+    opened = {core: int(ends.min()) for core in cores if core in rows and len(ends := _opening_ends(rows[core]))}
     if container.family and CHIPS[container.family].one_clock:
         return dict.fromkeys(cores, one_clock(min(opened.values()) - TRN2_MARKER_PS, None)) if opened else {}
-    clocks = {core: _vote(container, core, opened[core], rows, updates, packets) for core in opened}
+    clocks = {core: _vote(container, opened[core], rows[core], updates.get(core), packets.get(core)) for core in opened}
     return {core: clock for core, clock in clocks.items() if clock is not None}
 
 
-def _opening_ends(rows: RawInstructions, core: int) -> Any:
-    opens = (rows.core == core) & (rows.engine == 0) & (rows.opcode == OPCODES["NOTIFY"]) & (rows.marker == OPENS_PASS)
-    return rows.end[opens]
+def _opening_ends(rows: RawInstructions) -> Any:
+    return rows.end[(rows.engine == 0) & (rows.opcode == OPCODES["NOTIFY"]) & (rows.marker == OPENS_PASS)]
 
 
 def _vote(
-    container: Container, core: int, opened: int, rows: RawInstructions, updates: RawSemaphores, packets: RawDma
+    container: Container, opened: int, rows: RawInstructions, updates: Records | None, packets: RawDma | None
 ) -> Clock | None:
+    if updates is None:
+        return None
     calibrated = container.version == 5 and container.family == "inf2"
     to_semaphores: list[int | None] = []
     for engine in range(ENGINE_COUNT):
-        ends = rows.end[(rows.core == core) & (rows.engine == engine) & (rows.opcode == OPCODES["EVENT_SEMAPHORE"])]
-        ticks = updates.ticks[(updates.core == core) & (updates.writer == engine + 1)]
-        to_semaphores.append(_offset(ends, ticks, VOTE_WINDOW_PS))
+        ends = rows.end[(rows.engine == engine) & (rows.opcode == OPCODES["EVENT_SEMAPHORE"])]
+        to_semaphores.append(_offset(ends, updates.ticks[updates.writer == engine + 1], VOTE_WINDOW_PS))
     if to_semaphores[0] is None:
         return None
     zero = opened + to_semaphores[0]
     constant = INF2_CONSTANT_PS if calibrated else np.zeros(ENGINE_COUNT, np.int64)
     epoch, dma_offset = 0, None
-    done = packets.done[packets.done_core == core]
-    if len(done):
-        epoch = int(done.min())
-        done_ps = (done - epoch) * DMA_TICK_PS[0] // DMA_TICK_PS[1]
-        found = _offset(updates.ticks[(updates.core == core) & (updates.writer == 6)], done_ps, DMA_VOTE_WINDOW_PS)
+    if packets is not None and len(packets.done):
+        epoch = int(packets.done.min())
+        done_ps = (packets.done - epoch) * DMA_TICK_PS[0] // DMA_TICK_PS[1]
+        found = _offset(updates.ticks[updates.writer == DMA_WRITER], done_ps, DMA_VOTE_WINDOW_PS)
         dma_offset = None if found is None else -found - zero + (INF2_DMA_PS if calibrated else 0)
     return Clock(
         zero=zero,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from neff_bench.parsers.container import Container, Section
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats import ntff as layout
 from neff_bench.parsers.formats.neff import INSTRUCTION_BYTES
-from neff_bench.parsers.formats.ntff import DMA, INSTRUCTION, PC_MASK, SEMAPHORE, UNIT_OF_KIND, WRITERS
+from neff_bench.parsers.formats.ntff import DMA, INSTRUCTION, PC_MASK, UNIT_OF_KIND, WRITERS
 from neff_bench.parsers.records import pair_fifo
 
 if TYPE_CHECKING:
@@ -25,13 +24,14 @@ OUTSIDE = "instruction records of the runtime's loader"
 """They lie outside of the loaded streams and belong to no execution."""
 PIECE_BYTES = 1 << 20
 TICKS_MAX = 1 << 62
+TAGGED = layout.TAG << 24
+DMA_TYPES = (layout.DMA_START, layout.DMA_READ_DONE, layout.DMA_WRITE_DONE)
+Row = TypeVar("Row")
 
 
-@dataclass(frozen=True, eq=False)
-class RawInstructions:
-    """Paired rows (n,) before any clock is known. `marker`: byte 36 of the instruction."""
+class RawInstructions(NamedTuple):
+    """Paired rows (n,) of a core before any clock is known. `marker`: byte 36 of the instruction."""
 
-    core: NDArray[np.uint8]
     engine: NDArray[np.uint8]
     pc: NDArray[np.int32]
     opcode: NDArray[np.uint8]
@@ -41,62 +41,28 @@ class RawInstructions:
     wait: NDArray[np.uint16]
 
 
-@dataclass(frozen=True, eq=False)
-class RawSemaphores:
-    """Updates (n,) in file order."""
+class RawDma(NamedTuple):
+    """Packets (n,) of a core, start to read done. `done` (m,): times of write-done records, which belong to no row; none where the window is known."""
 
-    core: NDArray[np.uint8]
-    word: NDArray[np.uint32]
-    writer: NDArray[np.uint8]
-    value: NDArray[np.uint32]
-    ticks: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class RawDma:
-    """Packets (n,), start to read done. `done`, `done_core` (m,): write-done records, which belong to no row."""
-
-    core: NDArray[np.uint8]
     engine: NDArray[np.uint8]
     queue: NDArray[np.uint8]
     bytes: NDArray[np.int32]
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
-    done_core: NDArray[np.uint8]
     done: NDArray[np.int64]
 
 
-class Columns(NamedTuple):
+class Records(NamedTuple):
     """Records (n,) by field; `ticks` is signed and counts from the start of the execution where the file tells it."""
 
-    word: Any
-    detail: Any
-    ticks: Any
+    word: NDArray[np.uint32]
+    detail: NDArray[np.uint32]
+    ticks: NDArray[np.int64]
 
-    def where(self, chosen: Any) -> Columns:
-        """Return the chosen rows of every column."""
-        return Columns(*(column[chosen] for column in self))
-
-
-def check_records(container: Container) -> None:
-    """Look for damage, once and before memory is spent on what is sound. Raises ParseError for the first record that no trace holds: a tag
-    without its top bit, a time 53 days from the execution."""
-    start = container.window[0] if container.window else 0
-    for section in filter(is_decoded, container.sections):
-        for at, part in _pieces(section):
-            ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
-            wrong = (part["word"] < 0x8000_0000) | (ticks > TICKS_MAX) | (ticks < (-TICKS_MAX if start else 0))
-            if wrong.any():
-                offset = section.records.offset + (at + int(wrong.argmax())) * RECORD.itemsize
-                raise ParseError(
-                    container.path, offset, f"no trace record of kind {section.kind}: bad tag or timestamp"
-                )
-
-
-def _pieces(section: Section) -> Iterator[tuple[int, Any]]:
-    """Yield the records, so many at a time that their memory is used again; each piece with the number of its first one."""
-    for at in range(0, section.records.size_bytes, PIECE_BYTES):
-        yield at // RECORD.itemsize, np.frombuffer(section.records.read(at, PIECE_BYTES), RECORD)
+    @property
+    def writer(self) -> NDArray[np.uint8]:
+        """Tag of who wrote each record."""
+        return (self.word >> 26 & (WRITERS - 1)).astype(np.uint8)
 
 
 def is_decoded(section: Section) -> bool:
@@ -104,36 +70,54 @@ def is_decoded(section: Section) -> bool:
     return UNIT_OF_KIND.get(section.kind) == section.unit
 
 
-def sections_of(container: Container, kind: int) -> Iterator[tuple[int, Columns]]:
-    """Yield physical core and records of each section of a kind, one at a time."""
+def records_of(container: Container, kind: int) -> Mapping[int, Records]:
+    """Return the records of a kind by physical core."""
     dtypes = (np.uint32, np.uint32, np.int64)
-    for core, columns in _decoded(container, kind, dtypes, lambda _, records: records):
-        yield core, Columns(*columns)
+    return _by_core(Records, dtypes, _decoded(container, kind, dtypes, lambda _, records: records))
+
+
+def _by_core(kind: Callable[..., Row], dtypes: Sequence[Any], sections: Iterable[tuple[int, Any]]) -> dict[int, Row]:
+    """Return the columns of all sections of a core, end to end."""
+    found: dict[int, list[Any]] = {}
+    for core, columns in sections:
+        found.setdefault(core, []).append(columns)
+    return {core: kind(*stack(found[core], dtypes)) for core in sorted(found)}
 
 
 def _decoded(
-    container: Container, kind: int, dtypes: Sequence[Any], decode: Callable[[int, Columns], Sequence[Any]]
+    container: Container, kind: int, dtypes: Sequence[Any], decode: Callable[[int, Records], Sequence[Any]]
 ) -> Iterator[tuple[int, list[Any]]]:
-    """Yield physical core and columns of each section of a kind, one at a time. `decode`: the columns of some records of a core; it gets so few at
-    a time that they and all that it makes of them stay in the processor's caches."""
-    start = container.window[0] if container.window else 0
+    """Yield physical core and columns of each section of a kind, one at a time. `decode`: the columns, each of any length, of some records of a core; it
+    gets so few at a time that they and all that it makes of them stay in the processor's caches. Raises ParseError for a record that no trace holds."""
     for section in container.sections:
         if section.kind == kind and is_decoded(section):
             columns = [np.empty(section.records.size_bytes // RECORD.itemsize, dtype) for dtype in dtypes]
-            filled = 0
-            for _, part in _pieces(section):
-                ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
-                made = decode(section.core, Columns(part["word"], part["detail"], ticks))
-                end = filled + len(made[0])
-                for column, values in zip(columns, made, strict=True):
-                    column[filled:end] = values
-                filled = end
-            yield section.core, [column[:filled] for column in columns]
+            filled = [0] * len(columns)
+            for records in _pieces(container, section):
+                for number, values in enumerate(decode(section.core, records)):
+                    start, filled[number] = filled[number], filled[number] + len(values)
+                    columns[number][start : filled[number]] = values
+            yield section.core, [column[:length] for column, length in zip(columns, filled, strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Slots:
-    """All instruction streams end to end. Per core and writer tag: first slot, address of it modulo 2^21, number of slots."""
+def _pieces(container: Container, section: Section) -> Iterator[Records]:
+    """Yield the records, so many at a time that their memory is used again. Raises ParseError for one that no trace holds: a tag without its top bit, a
+    time 53 days from the execution."""
+    start = container.window[0] if container.window else 0
+    earliest = -TICKS_MAX if start else 0
+    for at in range(0, section.records.size_bytes, PIECE_BYTES):
+        part = np.frombuffer(section.records.read(at, PIECE_BYTES), RECORD)
+        word, detail = part["word"].copy(), part["detail"].copy()  # numpy is slow with fields that lie apart
+        ticks = (part["ticks"] - np.uint64(start)).view(np.int64)
+        if word.min() < TAGGED or ticks.max() > TICKS_MAX or ticks.min() < earliest:
+            wrong = (word < TAGGED) | (ticks > TICKS_MAX) | (ticks < earliest)
+            offset = section.records.offset + at + int(wrong.argmax()) * RECORD.itemsize
+            raise ParseError(container.path, offset, f"no trace record of kind {section.kind}: bad tag or timestamp")
+        yield Records(word, detail, ticks)
+
+
+class _Slots(NamedTuple):
+    """All instruction streams end to end. Per core and tag of a record: first slot, address of it modulo 2^21, number of slots."""
 
     opcode: Any
     marker: Any
@@ -146,19 +130,25 @@ class _Slots:
 
 def _slots(container: Container) -> _Slots:
     cores = {stream.core for stream in container.streams} | {section.core for section in container.sections}
-    first, base, length = ({core: np.zeros(WRITERS, np.int32) for core in cores} for _ in range(3))
+    first, base, length = ({core: np.zeros(256, np.uint32) for core in cores} for _ in range(3))
     codes, engines, pcs, total = [], [], [], 0
     for stream in container.streams:
         slots = np.frombuffer(stream.read(), np.uint8).reshape(-1, INSTRUCTION_BYTES)
         codes.append(slots[:, (0, layout.MARKER_BYTE)])
         engines.append(np.full(len(slots), stream.engine, np.uint8))
         pcs.append(np.arange(len(slots), dtype=np.int32))
-        writer = stream.engine + 1
-        first[stream.core][writer], length[stream.core][writer] = total, len(slots)
-        base[stream.core][writer] = (stream.address >> 6) & PC_MASK
+        tags = layout.TAG | (stream.engine + 1) << 2 | np.array([layout.BEGIN, layout.END])
+        first[stream.core][tags], length[stream.core][tags] = total, len(slots)
+        base[stream.core][tags] = (stream.address >> 6) & PC_MASK
         total += len(slots)
     code = np.concatenate(codes) if codes else np.zeros((0, 2), np.uint8)
     return _Slots(code[:, 0], code[:, 1], join(engines, np.uint8), join(pcs, np.int32), first, base, length)
+
+
+def stack(columns: list[Any], dtypes: Sequence[Any]) -> Iterator[Any]:
+    """Yield the columns of all sections, end to end."""
+    for index, dtype in enumerate(dtypes):
+        yield join([column[index] for column in columns], dtype)
 
 
 def join(parts: list[Any], dtype: Any) -> Any:
@@ -168,45 +158,33 @@ def join(parts: list[Any], dtype: Any) -> Any:
     return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype)
 
 
-def decode_instructions(container: Container, undecoded: Counter[str]) -> RawInstructions:
-    """Return the begins and ends paired, with the instruction that each names."""
+def decode_instructions(container: Container, undecoded: Counter[str]) -> Mapping[int, RawInstructions]:
+    """Return the begins and ends of each core paired, with the instruction that each names."""
     slots = _slots(container)
-    columns: list[tuple[Any, ...]] = []
+    groups = len(slots.opcode)
 
-    def decode(core: int, records: Columns) -> tuple[Any, ...]:
+    def decode(core: int, records: Records) -> Sequence[Any]:
         tag = (records.word >> 24).astype(np.intp)
-        writer, kind = (tag >> 2) & (WRITERS - 1), tag & 3
-        pc = ((records.word & PC_MASK).view(np.int32) - slots.base[core][writer]) & PC_MASK
-        decoded = pc < slots.length[core][writer]
-        decoded &= kind <= layout.END
+        pc = (records.word - slots.base[core].take(tag)) & PC_MASK
+        decoded = pc < slots.length[core].take(tag)
         if not decoded.all():
             _count_undecoded(tag[~decoded], undecoded)
-            records, pc, writer, kind = records.where(decoded), pc[decoded], writer[decoded], kind[decoded]
-        return pc + slots.first[core][writer], kind == layout.END, records.detail >> 16, records.ticks
+        slot, is_end = pc + slots.first[core].take(tag), (tag & layout.END) != 0
+        begins, ends = np.flatnonzero(decoded & ~is_end), np.flatnonzero(decoded & is_end)
+        wait, ticks = records.detail >> 16, records.ticks
+        return slot.take(begins), ticks.take(begins), wait.take(begins), slot.take(ends), ticks.take(ends)
 
-    for core, found in _decoded(container, INSTRUCTION, (np.int32, np.bool_, np.uint16, np.int64), decode):
-        slot, is_end, wait, ticks = found
-        row, begins, _, begin_ticks, end_ticks = pair_fifo(slot, ticks, is_end, len(slots.opcode))
-        columns.append(
-            (
-                np.full(len(row), core, np.uint8),
-                slots.engine[row],
-                slots.pc[row],
-                slots.opcode[row],
-                slots.marker[row],
-                begin_ticks,
-                end_ticks,
-                wait[begins],
-            )
-        )
-    dtypes = (np.uint8, np.uint8, np.int32, np.uint8, np.uint8, np.int64, np.int64, np.uint16)
-    return RawInstructions(*stack(columns, dtypes))
+    def paired() -> Iterator[tuple[int, Sequence[Any]]]:
+        number = np.min_scalar_type(groups)
+        for core, found in _decoded(container, INSTRUCTION, (number, np.int64, np.uint16, number, np.int64), decode):
+            begin_group, begin_ticks, wait, end_group, end_ticks = found
+            pairs = pair_fifo(begin_group, begin_ticks, end_group, end_ticks, groups)
+            row = pairs.group.astype(np.intp)
+            of_slot = (column.take(row) for column in (slots.engine, slots.pc, slots.opcode, slots.marker))
+            yield core, (*of_slot, pairs.begin_ticks, pairs.end_ticks, wait.take(pairs.begins))
 
-
-def stack(columns: list[tuple[Any, ...]], dtypes: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield the columns of all sections, end to end."""
-    for index, dtype in enumerate(dtypes):
-        yield join([column[index] for column in columns], dtype)
+    dtypes = (np.uint8, np.int32, np.uint8, np.uint8, np.int64, np.int64, np.uint16)
+    return _by_core(RawInstructions, dtypes, paired())
 
 
 def _count_undecoded(tags: Any, undecoded: Counter[str]) -> None:
@@ -218,50 +196,28 @@ def _count_undecoded(tags: Any, undecoded: Counter[str]) -> None:
             undecoded[f"instruction records with tag 0x{tag:02x}"] += count
 
 
-def decode_semaphores(container: Container) -> RawSemaphores:
-    """Update as they stand."""
-    columns = []
-    for core, records in sections_of(container, SEMAPHORE):
+def decode_dma(container: Container, undecoded: Counter[str]) -> Mapping[int, RawDma]:
+    """Return the starts of each core paired with their read done."""
+
+    def decode(_: int, records: Records) -> Sequence[Any]:
         word, detail, ticks = records
-        writer = ((word >> 26) & (WRITERS - 1)).astype(np.uint8)
-        columns.append((np.full(len(word), core, np.uint8), word, writer, detail, ticks))
-    return RawSemaphores(*stack(columns, (np.uint8, np.uint32, np.uint8, np.uint32, np.int64)))
+        kind = (detail & 15).astype(np.uint8)
+        begins, ends, written = (np.flatnonzero(kind == one) for one in DMA_TYPES)
+        if len(begins) + len(ends) + len(written) < len(kind):
+            for unknown in sorted({*kind.tolist()} - {*DMA_TYPES}):
+                undecoded[f"DMA records of type {unknown}"] += int(np.count_nonzero(kind == unknown))
+        # A clock is found by the write-done records; a window says it.
+        done = ticks.take(written) if container.window is None else ticks[:0]
+        queue = (word >> 20) & (WRITERS - 1 << 4) | (detail >> 4) & 15
+        size = word.take(ends) & layout.SIZE_MASK
+        return queue.take(begins), ticks.take(begins), queue.take(ends), ticks.take(ends), size, done
 
+    def paired() -> Iterator[tuple[int, Sequence[Any]]]:
+        dtypes = (np.uint16, np.int64, np.uint16, np.int64, np.int32, np.int64)
+        for core, found in _decoded(container, DMA, dtypes, decode):
+            begin_group, begin_ticks, end_group, end_ticks, size, done = found
+            pairs = pair_fifo(begin_group, begin_ticks, end_group, end_ticks, WRITERS * 16)
+            engine, queue = (pairs.group >> 4) & layout.DMA_ENGINE_MASK, pairs.group & 15
+            yield core, (engine, queue, size.take(pairs.ends), pairs.begin_ticks, pairs.end_ticks, done)
 
-def decode_dma(container: Container, undecoded: Counter[str]) -> RawDma:
-    """Return the starts paired with their read done."""
-    columns, done = [], []
-
-    def decode(core: int, records: Columns) -> tuple[Any, ...]:
-        kind = (records.detail & 15).astype(np.uint8)
-        counts = np.bincount(kind, minlength=16)
-        for unknown in set(np.flatnonzero(counts).tolist()) - {
-            layout.DMA_START,
-            layout.DMA_READ_DONE,
-            layout.DMA_WRITE_DONE,
-        }:
-            undecoded[f"DMA records of type {unknown}"] += int(counts[unknown])
-        done.append(
-            (np.full(counts[layout.DMA_WRITE_DONE], core, np.uint8), records.ticks[kind == layout.DMA_WRITE_DONE])
-        )
-        chosen = (kind == layout.DMA_START) | (kind == layout.DMA_READ_DONE)
-        (word, detail, ticks), kind = records.where(chosen), kind[chosen]
-        queue = (((word >> 24) & (WRITERS - 1)) << 4 | (detail >> 4) & 15).view(np.int32)
-        return queue, kind == layout.DMA_READ_DONE, word & layout.SIZE_MASK, ticks
-
-    for core, (queue, is_end, size, ticks) in _decoded(
-        container, DMA, (np.int32, np.bool_, np.int32, np.int64), decode
-    ):
-        which, _, ends, begin_ticks, end_ticks = pair_fifo(queue, ticks, is_end, WRITERS * 16)
-        columns.append(
-            (
-                np.full(len(which), core, np.uint8),
-                ((which >> 4) & layout.DMA_ENGINE_MASK).astype(np.uint8),
-                (which & 15).astype(np.uint8),
-                size[ends],
-                begin_ticks,
-                end_ticks,
-            )
-        )
-    packets = stack(columns, (np.uint8, np.uint8, np.uint8, np.int32, np.int64, np.int64))
-    return RawDma(*packets, *stack(done, (np.uint8, np.int64)))
+    return _by_core(RawDma, (np.uint8, np.uint8, np.int32, np.int64, np.int64, np.int64), paired())

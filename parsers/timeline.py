@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,16 @@ from neff_bench.chips import CHIPS
 from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.clocks import Clock, synchronise
 from neff_bench.parsers.container import EARLIER_EXECUTIONS, Container
-from neff_bench.parsers.formats.ntff import DMA_ENGINES, DMA_KINDS, IS_SEMAPHORE, SIMULATED, THROTTLE, WRITERS, dma_kind
+from neff_bench.parsers.formats.ntff import (
+    DMA_ENGINES,
+    DMA_KINDS,
+    IS_SEMAPHORE,
+    SEMAPHORE,
+    SIMULATED,
+    THROTTLE,
+    WRITERS,
+    dma_kind,
+)
 from neff_bench.parsers.formats.opcodes import OPCODES, UNNAMED, names_by_byte
 from neff_bench.parsers.records import exact_sum, merged
 from neff_bench.parsers.rows import (
@@ -21,14 +29,12 @@ from neff_bench.parsers.rows import (
     RECORD,
     RawDma,
     RawInstructions,
-    RawSemaphores,
-    check_records,
+    Records,
     decode_dma,
     decode_instructions,
-    decode_semaphores,
     is_decoded,
     join,
-    sections_of,
+    records_of,
     stack,
 )
 from neff_bench.parsers.trace import (
@@ -51,28 +57,23 @@ KNOWN_REMAINDERS = (OUTSIDE, EARLIER_EXECUTIONS)
 
 def assemble(container: Container) -> Ntff:
     """Decode every section. Raises ParseError for records that no trace holds."""
-    check_records(container)
     undecoded: Counter[str] = Counter(container.undecoded)
     for section in container.sections:
         if not is_decoded(section):
             undecoded[f"records of kind {section.kind}, unit {section.unit}"] += (
                 section.records.size_bytes // RECORD.itemsize
             )
-    # numpy works outside of the interpreter lock: the two large kinds are decoded side by side.
-    of_dma: Counter[str] = Counter()
-    with ThreadPoolExecutor(1) as other:
-        decoding = other.submit(decode_dma, container, of_dma)
-        rows, updates = decode_instructions(container, undecoded), decode_semaphores(container)
-        packets = decoding.result()
+    rows, updates = decode_instructions(container, undecoded), records_of(container, SEMAPHORE)
+    packets = decode_dma(container, undecoded)
     clocks = synchronise(container, rows, updates, packets)
-    return _report(container, rows, updates, packets, clocks, undecoded + of_dma)
+    return _report(container, rows, updates, packets, clocks, undecoded)
 
 
 def _report(
     container: Container,
-    raw: RawInstructions,
-    raw_updates: RawSemaphores,
-    raw_packets: RawDma,
+    raw: Mapping[int, RawInstructions],
+    raw_updates: Mapping[int, Records],
+    raw_packets: Mapping[int, RawDma],
     clocks: Mapping[int, Clock],
     undecoded: Counter[str],
 ) -> Ntff:
@@ -106,7 +107,7 @@ def _report(
         total_time_ps=total_ps,
         neuroncore_cycle_count=total_ps * mhz // 1_000_000 if total_ps is not None and mhz else None,
         # Without a window AWS's report counts every update in the file.
-        event_count=len(updates.id) if container.window else len(raw_updates.word),
+        event_count=len(updates.id) if container.window else sum(len(part.word) for part in raw_updates.values()),
         matmul_instruction_count=int(np.count_nonzero(rows.opcode == OPCODES["MATMUL"])) if clocks else None,
         activate_instruction_count=int(np.count_nonzero(rows.opcode == OPCODES["ACTIVATE"])) if clocks else None,
         engines={name: engines[index][0] for index, name in enumerate(ENGINES) if _known(clocks, index)},
@@ -126,8 +127,7 @@ def _report(
         throttle_ps=join(
             [
                 clocks[core].semaphore_ps(part.ticks)
-                for core, part in sections_of(container, THROTTLE)
-                if container.window
+                for core, part in (records_of(container, THROTTLE) if container.window else {}).items()
             ],
             np.int64,
         ),
@@ -158,23 +158,25 @@ def _known(clocks: Mapping[int, Clock], engine: int) -> bool:
 
 
 def _on_time_axis(
-    raw: RawInstructions, clocks: Mapping[int, Clock], names: tuple[str, ...], mhz: int | None, undecoded: Counter[str]
+    raw: Mapping[int, RawInstructions],
+    clocks: Mapping[int, Clock],
+    names: tuple[str, ...],
+    mhz: int | None,
+    undecoded: Counter[str],
 ) -> Instructions:
     """Return the rows that lie in the execution, in ps since its start."""
     columns = []
-    for core, mine in _by_core(raw.core):
-        clock, engine = clocks.get(core), raw.engine[mine]
+    for core, rows in raw.items():
+        clock, engine = clocks.get(core), rows.engine
         if clock is None:
             undecoded["instructions on a clock that was not found"] += len(engine)
             continue
-        begin, end = clock.instruction_ps(engine, raw.begin[mine]), clock.instruction_ps(engine, raw.end[mine])
-        inside = (begin >= 0) & clock.known[engine]
-        if clock.end_ps is not None:
-            inside &= end <= clock.end_ps
+        begin, end = clock.instruction_ps(engine, rows.begin), clock.instruction_ps(engine, rows.end)
+        inside = _inside(clock, begin, end)
         if not clock.known.all():
+            inside &= clock.known[engine]
             undecoded["instructions on a clock that was not found"] += int(np.count_nonzero(~clock.known[engine]))
-        whole = (raw.core[mine], engine, raw.pc[mine], raw.opcode[mine], begin, end - begin, raw.wait[mine])
-        columns.append(whole if inside.all() else tuple(column[inside] for column in whole))
+        columns.append(_of_core(core, (engine, rows.pc, rows.opcode, begin, end - begin, rows.wait), inside))
     dtypes = (np.uint8, np.uint8, np.int32, np.uint8, np.int64, np.int64, np.uint16)
     core, engine, pc, opcode, begin_ps, duration_ps, wait = stack(columns, dtypes)
     # The report's own arithmetic, in single precision.
@@ -182,54 +184,53 @@ def _on_time_axis(
     return Instructions(core, engine, pc, opcode, names, begin_ps, duration_ps, wait_ns)
 
 
-def _by_core(core: NDArray[np.uint8]) -> Iterator[tuple[int, Any]]:
-    """Yield each core of these rows, and what chooses its rows: all where there is no other."""
-    there = np.flatnonzero(np.bincount(core)).tolist()
-    for number in there:
-        yield number, slice(None) if len(there) == 1 else core == number
+def _inside(clock: Clock, begin: Any, end: Any) -> Any:
+    """Return which intervals, in ps, lie in the execution."""
+    inside = begin >= 0
+    if clock.end_ps is not None:
+        inside &= end <= clock.end_ps
+    return inside
 
 
-def _updates_on_time_axis(raw: RawSemaphores, clocks: Mapping[int, Clock]) -> Semaphores:
+def _of_core(core: int, columns: Sequence[Any], inside: Any) -> list[Any]:
+    """Return the core of each row, and the columns, of the rows that lie in the execution."""
+    which = _where(inside)
+    return [np.full(np.count_nonzero(inside), core, np.uint8), *(column[which] for column in columns)]
+
+
+def _where(chosen: Any) -> Any:
+    """Return what chooses the same rows as a mask, faster and, where it chooses all, without a copy."""
+    return slice(None) if chosen.all() else np.flatnonzero(chosen)
+
+
+def _updates_on_time_axis(raw: Mapping[int, Records], clocks: Mapping[int, Clock]) -> Semaphores:
     columns = []
-    for core, mine in _by_core(raw.core):
-        clock = clocks.get(core)
+    for core, updates in raw.items():
+        clock, word = clocks.get(core), updates.word
         if clock is None:
             continue
-        time = clock.semaphore_ps(raw.ticks[mine])
-        inside = time >= 0
-        if clock.end_ps is not None:
-            inside &= time <= clock.end_ps
-        word = raw.word[mine][inside]
-        identifier, event, operation = word & 255, (word >> 8) & 255 != IS_SEMAPHORE, (word >> 16) & 255
-        columns.append(
-            (
-                raw.core[mine][inside],
-                identifier,
-                event,
-                operation,
-                raw.writer[mine][inside],
-                raw.value[mine][inside],
-                time[inside],
-            )
-        )
+        time = clock.semaphore_ps(updates.ticks)
+        identifier, event, operation = word.astype(np.uint8), (word >> 8) & 255 != IS_SEMAPHORE, (word >> 16) & 255
+        updated = (identifier, event, operation, updates.writer, updates.detail, time)
+        columns.append(_of_core(core, updated, _inside(clock, time, time)))
     return Semaphores(*stack(columns, (np.uint8, np.uint8, np.bool_, np.uint8, np.uint8, np.uint32, np.int64)))
 
 
-def _packets_on_time_axis(raw: RawDma, clocks: Mapping[int, Clock], undecoded: Counter[str]) -> DmaPackets:
+def _packets_on_time_axis(
+    raw: Mapping[int, RawDma], clocks: Mapping[int, Clock], undecoded: Counter[str]
+) -> DmaPackets:
     columns = []
-    for core, mine in _by_core(raw.core):
-        clock, engine, queue = clocks.get(core), raw.engine[mine], raw.queue[mine]
+    for core, packets in raw.items():
+        clock, engine, queue = clocks.get(core), packets.engine, packets.queue
         if clock is None or clock.dma_offset is None:
             undecoded["DMA packets on a clock that was not found"] += len(engine)
             continue
-        begin, end = clock.dma_ps(engine, raw.begin[mine]), clock.dma_ps(engine, raw.end[mine])
-        which = (engine.astype(np.int64) << 4) | queue
-        straddled = np.bincount(which[(begin < 0) & (end > 0)], minlength=WRITERS * 16) > 0
-        inside = begin >= 0
-        if clock.end_ps is not None:
-            inside &= end <= clock.end_ps
-        whole = (raw.core[mine], engine, queue, raw.bytes[mine], begin, end - begin, ~straddled[which])
-        columns.append(whole if inside.all() else tuple(column[inside] for column in whole))
+        begin, end = clock.dma_ps(engine, packets.begin), clock.dma_ps(engine, packets.end)
+        which = engine.astype(np.intp) << 4 | queue
+        straddled = np.zeros(WRITERS * 16, bool)
+        straddled[which[(begin < 0) & (end > 0)]] = True
+        moved = (engine, queue, packets.bytes, begin, end - begin, ~straddled[which])
+        columns.append(_of_core(core, moved, _inside(clock, begin, end)))
     return DmaPackets(*stack(columns, (np.uint8, np.uint8, np.uint8, np.int32, np.int64, np.int64, np.bool_)))
 
 
@@ -240,7 +241,7 @@ Intervals = tuple[Any, Any]
 def _engine_time(rows: Instructions, work: Any, engine: int) -> tuple[EngineTime, Intervals]:
     """Return the times of an engine, and the intervals in which it works."""
     of_engine = rows.engine == engine
-    working = of_engine & work
+    working = _where(of_engine & work)
     begin, duration = rows.begin_ps[working], rows.duration_ps[working]
     active = merged(begin, begin + duration)
     return EngineTime(int(np.count_nonzero(of_engine)), exact_sum(duration) / 1e12, _length(*active) / 1e12), active
@@ -269,7 +270,7 @@ def _moved(packets: DmaPackets, kinds: NDArray[np.uint8]) -> list[_Moved]:
     """Return what each kind of DMA moved, by index of DMA_KINDS."""
     found = []
     for number, count in enumerate(np.bincount(kinds, minlength=len(DMA_KINDS)).tolist()):
-        reported = packets.reported & (kinds == number)
+        reported = _where(packets.reported & (kinds == number))
         begin, duration = packets.begin_ps[reported], packets.duration_ps[reported]
         moved = exact_sum(packets.bytes[reported].astype(np.int64))
         active = merged(begin, begin + duration)
@@ -283,7 +284,8 @@ def _of_all(moved: Sequence[_Moved]) -> _Moved:
 
 
 def _union(parts: Sequence[Intervals]) -> Intervals:
-    return merged(np.concatenate([begin for begin, _ in parts]), np.concatenate([end for _, end in parts]))
+    begin, end = (np.concatenate(columns) for columns in zip(*parts))
+    return merged(begin, end, kind="stable")
 
 
 def _length(begin: Any, end: Any) -> int:
@@ -292,9 +294,10 @@ def _length(begin: Any, end: Any) -> int:
 
 def kinds_of(packets: DmaPackets, queues: Mapping[tuple[int, int], str]) -> NDArray[np.uint8]:
     """Return (n,) index into DMA_KINDS for each packet, by the name of its queue."""
-    which = (packets.core.astype(np.int32) * DMA_ENGINES + packets.engine) * 16 + packets.queue
-    kinds = np.zeros(int(which.max(initial=0)) + 1, np.uint8)
-    for number in np.flatnonzero(np.bincount(which)).tolist():
-        kinds[number] = DMA_KINDS.index(dma_kind(queues.get(divmod(number, 16), "")))
-    found: NDArray[np.uint8] = kinds[which]
+    kinds = np.full((256 * DMA_ENGINES, 16), DMA_KINDS.index(dma_kind("")), np.uint8)
+    for (engine, queue), name in queues.items():
+        if engine < len(kinds) and queue < 16:
+            kinds[engine, queue] = DMA_KINDS.index(dma_kind(name))
+    which = (packets.core.astype(np.intp) * DMA_ENGINES + packets.engine) * 16 + packets.queue
+    found: NDArray[np.uint8] = kinds.take(which)
     return found

@@ -27,12 +27,13 @@ def by_loop(records):
 @BOUNDED
 @given(RECORDS)
 def test_pairing_in_any_order_with_records_missing(records):
-    group = np.array([record[0] for record in records], np.int64)
+    group = np.array([record[0] for record in records], np.uint8)
     ticks = np.array([record[1] for record in records], np.int64)
     is_end = np.array([record[2] for record in records], bool)
-    pairs = pair_fifo(group, ticks, is_end, 4)
-    assert (group[pairs.begins] == pairs.group).all() and (group[pairs.ends] == pairs.group).all()
-    assert (ticks[pairs.begins] == pairs.begin_ticks).all() and (ticks[pairs.ends] == pairs.end_ticks).all()
+    begin_group, begin_ticks, end_group, end_ticks = group[~is_end], ticks[~is_end], group[is_end], ticks[is_end]
+    pairs = pair_fifo(begin_group, begin_ticks, end_group, end_ticks, 4)
+    assert (begin_group[pairs.begins] == pairs.group).all() and (end_group[pairs.ends] == pairs.group).all()
+    assert (begin_ticks[pairs.begins] == pairs.begin_ticks).all() and (end_ticks[pairs.ends] == pairs.end_ticks).all()
     assert sorted(zip(pairs.group.tolist(), pairs.begin_ticks.tolist(), pairs.end_ticks.tolist())) == by_loop(records)
 
 
@@ -52,12 +53,19 @@ def test_sums_do_not_overflow(values):
 
 def test_many_groups_of_32_bits_with_a_record_missing_in_each():
     groups, each = 1500, 1200
-    group = np.repeat(np.arange(groups, dtype=np.int32), each)
+    group = np.repeat(np.arange(groups, dtype=np.uint32), each)
     is_end = np.tile(np.arange(each) % 2 == 1, groups)
     is_end[::each] = True  # the first begin of every group is lost: its end has no partner
     ticks = np.tile(np.arange(each, dtype=np.int64), groups)
-    pairs = pair_fifo(group, ticks, is_end, groups)
+    pairs = pair_fifo(group[~is_end], ticks[~is_end], group[is_end], ticks[is_end], groups)
     assert len(pairs.group) == groups * (each // 2 - 1) and (pairs.end_ticks - pairs.begin_ticks == 1).all()
+
+
+def test_groups_past_16_bits_stand_in_order():
+    group = np.array([70_000, 3, 70_000, 65_536 + 3, 3, 0], np.uint32)
+    pairs = pair_fifo(group, np.arange(6), group, np.arange(6) + 10, 70_001)
+    assert pairs.group.tolist() == [0, 3, 3, 65_539, 70_000, 70_000] and pairs.begins.tolist() == [5, 1, 4, 3, 0, 2]
+    assert pairs.end_ticks.tolist() == [15, 11, 14, 13, 10, 12]
 
 
 def test_the_union_is_disjoint_intervals_by_begin_and_those_that_touch_are_one():
