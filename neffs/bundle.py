@@ -26,16 +26,7 @@ import msgspec
 import orjson
 
 from neff_bench.neffs.case import Case
-from neff_bench.neffs.checksums import (
-    FileSum,
-    Unsealed,
-    check_seal,
-    plain_status,
-    seal,
-    sha256_file,
-    wrong_content,
-    wrong_size,
-)
+from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, plain_status, seal, sha256_file, wrong_file
 from neff_bench.neffs.errors import BundleError, CaseError
 from neff_bench.parsers.formats.neff import plain_name
 from neff_bench.system.decoding import prepare
@@ -166,7 +157,7 @@ def record_files(directory: Path) -> None:
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Return the bundle in directory `path`. Raises `BundleError`. Its files are looked at by `missing_file` (sizes) and `verify_bundle` (contents)."""
+    """Return the bundle in directory `path`. Raises `BundleError`. Its files are looked at by `verify_bundle`."""
     bundle = _read(path)
     for file in files_of(bundle.manifest):
         if file.startswith("/") or ".." in file.split("/"):
@@ -254,15 +245,9 @@ def found_files(directory: Path) -> list[str]:
     return sorted(found)
 
 
-def missing_file(bundle: Bundle) -> str | None:
-    """Return what is wrong with the files at first sight (one is absent or has another size), None when nothing is."""
-    return wrong_size(bundle.path, files_of(bundle.manifest))
-
-
 def verify_bundle(bundle: Bundle) -> None:
     """Compare every file that is used with its sha256. Raises `BundleError` that names the first missing or changed one."""
-    files = used_files(bundle.manifest)
-    wrong = wrong_size(bundle.path, files) or wrong_content(bundle.path, files)
+    wrong = wrong_file(bundle.path, used_files(bundle.manifest))
     if wrong is not None:
         raise BundleError(bundle.path, f"{wrong}; build the case again (generate-neffs --force)")
 
@@ -278,15 +263,3 @@ def write_tensor(
 def is_safe_tensor_name(name: str) -> bool:
     """Return whether the name can be a word on a profiler's command line: printable, without blanks, not like an option."""
     return bool(name) and name.isprintable() and not name.startswith("-") and not any(c.isspace() for c in name)
-
-
-def _build_decoder() -> None:
-    """Let msgspec build what it needs to read a manifest: doing that first in several threads at once can crash them."""
-    case = {"kernel": "k", "implementation": "nki", "dims": {"M": 1}, "dtype": "float32", "target": "trn2", "lnc": 1}
-    tensor = {"name": "x", "shape": [1], "dtype": "float32", "bytes": 4, "file": None, "sha256": None}
-    fields = {"case": case, "key": "", "status": "built", "toolchain": "sim", "created": "", "inputs": [tensor]}
-    fields["other_ranks"] = [{"inputs": [tensor], "outputs": [tensor]}]
-    _manifest({**fields, "files": {"file.neff": {"bytes": 0, "sha256": ""}}, "tolerance": [0.0, 0.0]})
-
-
-_build_decoder()

@@ -91,6 +91,11 @@ def wrong_size(directory: Path, files: Mapping[str, FileSum]) -> str | None:
     return None
 
 
+def wrong_file(directory: Path, files: Mapping[str, FileSum]) -> str | None:
+    """Return what is wrong with the first of the files that is not as it was recorded, all sizes first; None when all are."""
+    return wrong_size(directory, files) or wrong_content(directory, files)
+
+
 def wrong_content(directory: Path, files: Mapping[str, FileSum]) -> str | None:
     """Return what is wrong with the content of the files, None when every sha256 fits."""
     for name, expected in files.items():

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, files_of, found_files, read_bundle
-from neff_bench.neffs.checksums import wrong_content, wrong_size
+from neff_bench.neffs.checksums import wrong_file
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
 
@@ -29,8 +29,7 @@ def unpack_bundle(data: bytes, path: Path) -> Bundle:
     """Write a packed bundle into the empty directory `path`. Raises `BundleError` when a file differs from its checksum; `runs.adopt` compares the runs."""
     unpack(data, path)
     bundle = read_bundle(path)
-    files = files_of(bundle.manifest)
-    wrong = wrong_size(path, files) or wrong_content(path, files)
+    wrong = wrong_file(path, files_of(bundle.manifest))
     if wrong is None and not bundle.verified:
         wrong = f"{MANIFEST} has no checksum"
     if wrong is not None:

@@ -56,13 +56,12 @@ def generate(options: Options) -> int:
         if options.only_list or not cases:
             return 0
         from neff_bench.neffs.store import Store
-        from neff_bench.stage1_generate.jobs import closure
+        from neff_bench.stage1_generate.jobs.closure import known_imports
         from neff_bench.stage1_generate.jobs.keys import Keys
-        from neff_bench.stage1_generate.jobs.known_imports import KnownImports
         from neff_bench.stage1_generate.toolchains.find import choose
 
         chosen = choose(options.toolchain, options.nkilib)
-        known = KnownImports(options.out, Path(closure.__file__))
+        known = known_imports(options.out)
         keys = Keys(chosen, str(options.shapes.parent.resolve()) if options.shapes else None, known)
         work = _jobs(cases, keys, options)
         known.save()

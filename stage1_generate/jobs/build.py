@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from neff_bench.errors import NeffBenchError
-from neff_bench.neffs.bundle import LOG, MANIFEST, Manifest, files_of, missing_file, read_bundle, write_manifest
+from neff_bench.neffs.bundle import LOG, MANIFEST, Manifest, files_of, read_bundle, write_manifest
+from neff_bench.neffs.checksums import wrong_size
 from neff_bench.neffs.errors import BundleError, NeffsError
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
@@ -205,7 +206,12 @@ def publish_failure(store: Store, manifest: Manifest, log: bytes) -> Outcome:
         kept = store.find(name)
     except BundleError:
         kept = None
-    if kept is None or kept.manifest.key != manifest.key or missing_file(kept) is not None or not kept.neff_path:
+    if (
+        kept is None
+        or kept.manifest.key != manifest.key
+        or wrong_size(kept.path, files_of(kept.manifest))
+        or not kept.neff_path
+    ):
         store.publish(name, fill)
     return Outcome(name, "failed", manifest.reason)
 

@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from neff_bench.neffs.aids import Aid
 from neff_bench.sdk.installed import version_of
-from neff_bench.stage1_generate.jobs.known_imports import KnownImports
 from neff_bench.system.files import read_plain
 
 _INSTALLED = ("site-packages", "dist-packages")
@@ -47,8 +47,8 @@ class Closures:
     """
 
     folders: tuple[Path, ...]
-    known: KnownImports | None = None
-    """What earlier calls found in the same contents."""
+    known: Aid[list[str]] | None = None
+    """What earlier calls found in the same contents (`known_imports`)."""
     _files: dict[tuple[str, Path], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     _found: dict[tuple[Path, ...], dict[str, Module | None]] = field(default_factory=dict)
     _versions: dict[str, str | None] = field(default_factory=dict)
@@ -146,18 +146,25 @@ class Closures:
         return known
 
     def _imports(self, data: bytes, sha256: str, package: str) -> list[str]:
-        known = self.known.find(sha256, package) if self.known is not None else None
-        if known is not None:
-            return [*known]
-        found = imports(data, package)
-        if self.known is not None:
-            self.known.keep(sha256, package, found)
+        key = f"{sha256} {package}"
+        found = self.known.find(key) if self.known is not None else None
+        if found is None:
+            found = imports(data, package)
+            if self.known is not None:
+                self.known.keep(key, found)
         return [*found]
 
     def _version(self, distribution: str) -> str | None:
         if distribution not in self._versions:
             self._versions[distribution] = version_of(distribution)
         return self._versions[distribution]
+
+
+def known_imports(store: Path, parser: Path = Path(__file__)) -> Aid[list[str]]:
+    """Return what files import by sha256 and package, so that an unchanged file is not parsed at each call. Other code in `parser`, the file that finds
+    them, or another Python finds them anew."""
+    maker = f"{hashlib.sha256(parser.read_bytes()).hexdigest()} {sys.version_info[:2]}"
+    return Aid(store, "imports.json", list[str], maker)
 
 
 def search_path() -> tuple[Path, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from neff_bench.installation import IMPORT_ROOT, PACKAGE
+from neff_bench.neffs.aids import Aid
 from neff_bench.neffs.case import Case, content_key
 from neff_bench.neffs.own import OwnKernel
 from neff_bench.sdk.environment import of_role
@@ -18,7 +19,6 @@ from neff_bench.sdk.installed import version_of
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.entries import place
 from neff_bench.stage1_generate.jobs.closure import Closures, search_path
-from neff_bench.stage1_generate.jobs.known_imports import KnownImports
 from neff_bench.stage1_generate.kernel import Dims, Implementation
 from neff_bench.stage1_generate.own_kernel import implementation_of, search_folders
 from neff_bench.stage1_generate.toolchains.find import Toolchain
@@ -50,7 +50,7 @@ class Keys:
     toolchain: Toolchain
     folder: str | None = None
     """What the files of cases of the user's own are relative to."""
-    known: KnownImports | None = None
+    known: Aid[list[str]] | None = None
     """What earlier calls found that files import."""
     _depends: dict[tuple[Any, ...], dict[str, str]] = field(default_factory=dict)
     _readers: dict[tuple[str, ...], Closures] = field(default_factory=dict)

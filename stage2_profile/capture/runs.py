@@ -34,18 +34,9 @@ from typing import Literal
 import msgspec
 
 from neff_bench.neffs.bundle import LOCK, PROFILES
-from neff_bench.neffs.checksums import (
-    FileSum,
-    Unsealed,
-    check_seal,
-    plain_status,
-    seal,
-    sum_file,
-    wrong_content,
-    wrong_size,
-)
+from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, plain_status, seal, sum_file, wrong_file
 from neff_bench.neffs.findings import Finding
-from neff_bench.stage2_profile.capture.conditions import Conditions, Neighbour
+from neff_bench.stage2_profile.capture.conditions import Conditions
 from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.system.decoding import decoder
 from neff_bench.system.files import sync, write_whole
@@ -250,7 +241,7 @@ def check_file(directory: Path, run: Run, name: str) -> None:
     if run.verified:
         recorded = {file: sums for file, sums in run.files.items() if file == name or file.startswith(f"{name}/")}
         expected = recorded or {name: FileSum(None, "")}
-        wrong = wrong_size(directory, expected) or wrong_content(directory, expected)
+        wrong = wrong_file(directory, expected)
         if wrong is not None:
             raise RunDamaged(directory, wrong)
 
@@ -399,30 +390,3 @@ def _failed(directory: Path) -> bool:
         return read_run(directory).status == "failed"
     except RunDamaged:
         return False
-
-
-def _build_decoder() -> None:
-    """Let msgspec build what it needs before any thread: doing that first in several threads at once can crash them."""
-    command = Command(step="view", argv=(), environment={}, exit_code=0, timed_out=False, seconds=0.0, log="")
-    run = Run(
-        status="failed",
-        neff_sha256=None,
-        tool="",
-        tool_version="",
-        kind="sim",
-        num_exec=1,
-        profile_nth_exec=1,
-        lnc=1,
-        created="",
-        cores=(0,),
-        executions=(Execution(rank=0, execution=1, ntff=""),),
-        commands=(command,),
-        checked=Checked(compared="", check="passed", ranks=(CheckedRank(check="passed"),)),
-        other_ranks=(RankFiles({"": ""}, ""),),
-        files={"": FileSum(0, "")},
-        conditions=Conditions(neighbours=(Neighbour(device=0, pid=1, program=""),), throttling={"": 0.0}),
-    )
-    _DECODER.decode(_ENCODER.encode(run))
-
-
-_build_decoder()

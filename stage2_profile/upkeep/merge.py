@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from neff_bench.neffs.bundle import PROFILES, Bundle, files_of
-from neff_bench.neffs.checksums import wrong_content, wrong_size
+from neff_bench.neffs.checksums import wrong_file
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture import runs
@@ -52,8 +52,7 @@ def merge(into: Store, sources: Iterable[Path]) -> Iterator[Merged]:
 
 
 def _merge_one(into: Store, source: Path, bundle: Bundle) -> Merged:
-    files = files_of(bundle.manifest)
-    wrong = wrong_size(bundle.path, files) or wrong_content(bundle.path, files)
+    wrong = wrong_file(bundle.path, files_of(bundle.manifest))
     if wrong is not None:
         return Merged(bundle.name, str(source), "damaged", wrong)
     try:

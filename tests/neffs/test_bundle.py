@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from neff_bench.neffs.bundle import MANIFEST, files_of, missing_file, read_bundle, record_files, verify_bundle
-from neff_bench.neffs.checksums import seal
+from neff_bench.neffs.bundle import MANIFEST, files_of, read_bundle, record_files, verify_bundle
+from neff_bench.neffs.checksums import seal, wrong_size
 from neff_bench.neffs.errors import BundleError
 
 
@@ -43,7 +43,7 @@ def test_a_moved_bundle_is_still_good(bundle, tmp_path_factory):
 
 def test_a_changed_file_is_named(bundle):
     (bundle.path / "inp-lhs-000.bin").write_bytes(b"\1" * 24)
-    assert missing_file(bundle) is None
+    assert wrong_size(bundle.path, files_of(bundle.manifest)) is None
     with pytest.raises(BundleError, match="inp-lhs-000.bin was changed"):
         verify_bundle(bundle)
 
@@ -56,7 +56,7 @@ def test_a_changed_neff_is_named(bundle):
 
 def test_a_missing_and_a_short_file_are_seen_without_hashing(bundle):
     (bundle.path / "inp-lhs-000.bin").write_bytes(b"")
-    assert missing_file(bundle) == "inp-lhs-000.bin has 0 bytes instead of 24"
+    assert wrong_size(bundle.path, files_of(bundle.manifest)) == "inp-lhs-000.bin has 0 bytes instead of 24"
     (bundle.path / "inp-lhs-000.bin").unlink()
     with pytest.raises(BundleError, match="inp-lhs-000.bin is missing"):
         verify_bundle(bundle)
@@ -119,7 +119,7 @@ def test_every_file_of_a_bundle_is_recorded(tmp_path, fill):
     bundle = read_bundle(tmp_path)
     assert sorted(files_of(bundle.manifest)) == ["file.neff", "inp-lhs-000.bin", "model/graph.hlo"]
     (tmp_path / "model" / "graph.hlo").write_bytes(b"xy")
-    assert missing_file(bundle) == "model/graph.hlo has 2 bytes instead of 3"
+    assert wrong_size(bundle.path, files_of(bundle.manifest)) == "model/graph.hlo has 2 bytes instead of 3"
 
 
 def test_any_changed_bit_of_the_manifest_is_noticed(bundle):

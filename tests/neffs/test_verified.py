@@ -3,6 +3,7 @@ import time
 
 import pytest
 
+from neff_bench.neffs import aids
 from neff_bench.neffs import verified as module
 from neff_bench.neffs.checksums import sum_file
 from neff_bench.neffs.verified import Verified
@@ -10,7 +11,7 @@ from neff_bench.neffs.verified import Verified
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_SETTLED_NS", 0)
+    monkeypatch.setattr(aids, "SETTLED_NS", 0)
     folder = tmp_path / "store" / "case"
     folder.mkdir(parents=True)
     (folder.parent / ".store").mkdir()
@@ -23,13 +24,13 @@ def folder(tmp_path, monkeypatch):
 def hashed(monkeypatch):
     """The names of the files that were hashed."""
     names = []
-    real = module.wrong_content
+    real = module.wrong_file
 
     def counted(directory, files):
         names.extend(files)
         return real(directory, files)
 
-    monkeypatch.setattr(module, "wrong_content", counted)
+    monkeypatch.setattr(module, "wrong_file", counted)
     return names
 
 
@@ -65,7 +66,7 @@ def test_a_file_that_was_only_touched_is_hashed_and_good(folder, hashed):
 
 
 def test_a_file_written_just_now_is_not_remembered(folder, hashed, monkeypatch):
-    monkeypatch.setattr(module, "_SETTLED_NS", 10**12)
+    monkeypatch.setattr(aids, "SETTLED_NS", 10**12)
     files = {"a": sum_file(folder / "a")}
     known = Verified(folder.parent)
     assert known.wrong(folder, files) is None
@@ -78,7 +79,7 @@ def test_a_damaged_record_is_as_good_as_none(folder, hashed):
     known = Verified(folder.parent)
     known.wrong(folder, files)
     known.save()
-    record = folder.parent / ".store" / module.FILE
+    record = folder.parent / ".store" / "verified.json"
     record.write_bytes(record.read_bytes().replace(b"case", b"cast", 1))
     assert Verified(folder.parent).wrong(folder, files) is None
     assert hashed == ["a", "a"]

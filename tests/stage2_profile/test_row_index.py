@@ -5,14 +5,13 @@ import os
 
 import pytest
 
-from neff_bench.neffs import verified
+from neff_bench.neffs import aids
 from neff_bench.stage2_profile import pipeline, row_index
 
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch):
-    monkeypatch.setattr(row_index, "_SETTLED_NS", -(10**9))
-    monkeypatch.setattr(verified, "_SETTLED_NS", -(10**9))
+    monkeypatch.setattr(aids, "SETTLED_NS", -(10**9))
 
 
 @pytest.fixture
@@ -93,7 +92,7 @@ def test_a_damaged_index_is_as_good_as_none(profile_neffs, make_bundle, store, m
 
 
 def test_a_row_of_files_written_just_now_is_not_kept(profile_neffs, make_bundle, made, monkeypatch):
-    monkeypatch.setattr(row_index, "_SETTLED_NS", 10**15)
+    monkeypatch.setattr(aids, "SETTLED_NS", 10**15)
     make_bundle()
     profile_neffs()
     profile_neffs("--parse-only")

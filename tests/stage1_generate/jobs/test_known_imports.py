@@ -1,14 +1,9 @@
 """Unchanged files are not parsed again, and nothing else follows from it."""
 
-from pathlib import Path
-
 import pytest
 
 from neff_bench.stage1_generate.jobs import closure
-from neff_bench.stage1_generate.jobs.closure import Closures
-from neff_bench.stage1_generate.jobs.known_imports import FILE, KnownImports
-
-PARSER = Path(closure.__file__)
+from neff_bench.stage1_generate.jobs.closure import Closures, known_imports
 
 
 @pytest.fixture
@@ -28,7 +23,7 @@ def source(tmp_path):
 
 
 def digest(source, store):
-    known = KnownImports(store, PARSER)
+    known = known_imports(store)
     found = Closures((source,), known).digest("kernel")
     known.save()
     return found
@@ -52,12 +47,12 @@ def test_what_another_parser_or_nobody_wrote_is_not_believed(source, store, tmp_
     parsed = []
     monkeypatch.setattr(closure, "imports", lambda data, package: parsed.append(package) or [])
     (tmp_path / "parser.py").write_text("")
-    Closures((source,), KnownImports(store, tmp_path / "parser.py")).digest("kernel")
+    Closures((source,), known_imports(store, tmp_path / "parser.py")).digest("kernel")
     assert parsed
     del parsed[:]
-    document = (store / ".store" / FILE).read_bytes()
-    (store / ".store" / FILE).write_bytes(document.replace(b'"helper"', b'"other"'))
-    Closures((source,), KnownImports(store, PARSER)).digest("kernel")
+    document = (store / ".store" / "imports.json").read_bytes()
+    (store / ".store" / "imports.json").write_bytes(document.replace(b'"helper"', b'"other"'))
+    Closures((source,), known_imports(store)).digest("kernel")
     assert parsed
 
 
