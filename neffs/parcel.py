@@ -6,7 +6,9 @@ import io
 import os
 import tarfile
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, files_of, found_
 from neff_bench.neffs.checksums import wrong_file
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
+from neff_bench.system.cluster import host
 
 
 def pack_bundle(path: Path) -> bytes:
@@ -71,6 +74,29 @@ def unpack(data: bytes, path: Path) -> None:
                 (path / member.name).write_bytes(content.read())
     except tarfile.TarError as error:
         raise BundleError(path, f"damaged on its way: {error}") from None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The path of a store on a file system that all hosts share. `probe`: a directory in it that only those who share it see."""
+
+    path: Path
+    probe: Path
+
+    def unseen(self) -> str | None:
+        """Return why this host cannot work in the store, None when it can."""
+        if self.probe.is_dir():
+            return None
+        return f"{host()} does not see {self.path}; --shared-store is for stores on a file system that all hosts share"
+
+
+@contextmanager
+def shared(path: Path) -> Iterator[Shared]:
+    """Let other hosts work in a store; nothing that a lost host left in it remains at the end."""
+    store = Store(path.resolve())
+    with store.scratch("shared") as probe:
+        yield Shared(store.path, probe)
+    store.sweep()
 
 
 @cache

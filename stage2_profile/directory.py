@@ -21,12 +21,11 @@ from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.formats.ntff import SUFFIX as NTFF
 from neff_bench.sdk.identify import identify
 from neff_bench.sdk.installed import judged_by
-from neff_bench.stage2_profile.capture import nrtpy
+from neff_bench.stage2_profile.capture.cores import make_pools
 from neff_bench.stage2_profile.capture.grant import parse_cores
-from neff_bench.stage2_profile.capture.pools import make_pools
 from neff_bench.stage2_profile.capture.runs import UNTRACED, check_file, read_run, remove_left_lock
 from neff_bench.stage2_profile.capture.safety import check_store
-from neff_bench.stage2_profile.capture.tools import NEURON_TOOLS, Kind, Tool, find_neuron_tool, find_simulator
+from neff_bench.stage2_profile.capture.tools import NEURON_TOOLS, Kind, Tool, choose_tools, find_tool
 from neff_bench.stage2_profile.capture.warm import warm_parent
 from neff_bench.stage2_profile.errors import ProfileError, ToolMissing
 from neff_bench.stage2_profile.metrics import hot_report
@@ -117,7 +116,7 @@ def profiled_rows(options: Options) -> tuple[list[Entry], list[Row]]:
             if warm is not None and captures and "sim" in kinds and options.toolchain != "neuron":
                 if warm.fork() and kinds == {"sim"} and len(found) <= FEW:
                     pipeline = replace(pipeline, compare=partial(compare_forked, options))
-            pipeline = replace(pipeline, tools=choose_tools(kinds, options, warm if captures else None))
+            pipeline = replace(pipeline, tools=chosen_tools(kinds, options, warm if captures else None))
         if options.steps in ("all", "capture"):
             pipeline = replace(pipeline, pools=make_pools(cores, kinds, options))
             warn_of_disk(store, found, pipeline)
@@ -207,7 +206,7 @@ def bare_bundles(found: list[Entry], options: Options) -> list[Entry]:
     make: list[Kind] = []
     if not (options.parse_only or options.view_only):
         make += ["sim"] if options.toolchain != "neuron" else []
-        has_tool = options.toolchain == "neuron" or isinstance(_found(find_neuron_tool, options), Tool)
+        has_tool = options.toolchain == "neuron" or isinstance(_found("neuron", options), Tool)
         make += ["neuron"] if options.toolchain != "sim" and has_tool else []
     return with_bundles(options.directory, found, options.inputs, make=make)
 
@@ -316,20 +315,10 @@ def _names(entry: Entry) -> tuple[str, ...]:
     return (entry.manifest.case.kernel, entry.name) if isinstance(entry, Bundle) else (entry.name,)
 
 
-def choose_tools(kinds: Iterable[str], options: Options, warm: WarmParent | None = None) -> dict[Kind, Tool | str]:
+def chosen_tools(kinds: Iterable[str], options: Options, warm: WarmParent | None = None) -> dict[Kind, Tool | str]:
     """Return the tool for each kind of NEFF, or why these NEFFs cannot be profiled; says on stderr which tools were chosen. `warm`: see
     `find_simulator`."""
-    tools: dict[Kind, Tool | str] = {
-        "sim": "the NEFF was built by the simulator, which no Neuron device runs; use --toolchain sim or auto",
-        "neuron": "the NEFF was built by the Neuron SDK, which neuron-sim cannot run; use --toolchain neuron or auto",
-    }
-    needed = set(kinds)
-    if options.toolchain != "sim" and ("neuron" in needed or options.toolchain == "neuron"):
-        tools["neuron"] = _found(nrtpy.find_nrtpy if options.nrtpy else find_neuron_tool, options)
-    if options.nrtpy:
-        tools["sim"] = "the NEFF was built by the simulator, which nrtpy cannot run; leave out --tool nrtpy"
-    elif options.toolchain != "neuron" and ("sim" in needed or options.toolchain == "sim"):
-        tools["sim"] = _found(partial(find_simulator, warm=warm), options)
+    tools = choose_tools(kinds, options, lambda kind: _found(kind, options, warm))
     for found in tools.values():
         if isinstance(found, Tool):
             notice(f"{'reading profiles' if options.steps == 'view' else 'profiling'} with {found}")
@@ -342,8 +331,8 @@ def choose_tools(kinds: Iterable[str], options: Options, warm: WarmParent | None
     return tools
 
 
-def _found(find: Callable[[Mapping[str, str]], Tool], options: Options) -> Tool | str:
+def _found(kind: Kind, options: Options, warm: WarmParent | None = None) -> Tool | str:
     try:
-        return find(options.environ)
+        return find_tool(kind, options, warm)
     except ToolMissing as error:
         return str(error)

@@ -10,7 +10,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -18,38 +18,36 @@ from pathlib import Path
 from neff_bench.errors import NeffBenchError
 from neff_bench.neffs.bundle import PROFILES, Bundle, read_bundle
 from neff_bench.neffs.errors import BundleError
-from neff_bench.neffs.parcel import files_below, pack, pack_bundle, unpack, unpack_bundle, workplace
-from neff_bench.neffs.store import Store
-from neff_bench.stage2_profile.capture import adoption, nrtpy, runs
-from neff_bench.stage2_profile.capture.cores import CorePool, lock_directory
+from neff_bench.neffs.parcel import Shared, files_below, pack, pack_bundle, shared, unpack, unpack_bundle, workplace
+from neff_bench.stage2_profile.capture import adoption
+from neff_bench.stage2_profile.capture.cores import CorePool, make_pools
 from neff_bench.stage2_profile.capture.grant import Grant
-from neff_bench.stage2_profile.capture.pools import make_pools
-from neff_bench.stage2_profile.capture.tools import Kind, Tool, find_neuron_tool, find_simulator
+from neff_bench.stage2_profile.capture.runs import UNTRACED, WORK
+from neff_bench.stage2_profile.capture.tools import Kind, Tool, choose_tools, find_tool
 from neff_bench.stage2_profile.capture.warm import warm_parent
 from neff_bench.stage2_profile.errors import CaptureFailed
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summarise import failed_row
-from neff_bench.stage2_profile.options import Options
+from neff_bench.stage2_profile.options import CaptureTool, Options
 from neff_bench.stage2_profile.pipeline import Pipeline
 from neff_bench.system.cluster import NEURON_CORES, Cluster, connected, ended_in_order, granted_core, host
 from neff_bench.system.warm import WarmParent
 from neff_bench.terminal.streams import notice
 
-ARRIVED = f"{runs.WORK}arrived"
+ARRIVED = f"{WORK}arrived"
 _CPUS: dict[Kind, float] = {"neuron": 0.1, "sim": 1}
 """A capture on a device waits for the device, and must not wait for CPUs that builds hold."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Says what holds for all bundles. `simulator`: the version of this host's. `core`: whether a core is asked for. `store`: its
-    path where the hosts share it, else None; `probe`: a directory in it that only those who share it see."""
+    """Says what holds for all bundles. `simulator`: the version of this host's. `core`: whether a core is asked for. `shared`: the store, where the
+    hosts share it."""
 
     options: Options
     simulator: str
     core: bool
-    store: Path | None = None
-    probe: Path | None = None
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True)
@@ -69,32 +67,22 @@ class Elsewhere:
     asked: Asked
 
     @property
-    def shared(self) -> bool:
-        """Whether the hosts work in the store themselves."""
-        return self.asked.store is not None
-
-    @property
     def calls(self) -> int:
         """How many captures to have under way."""
         return self.cluster.calls(NEURON_CORES if self.asked.core else "CPU", self.options.jobs)
 
     def tools(self, kinds: Iterable[str]) -> dict[Kind, Tool | str]:
         """Return the tools of the hosts; the profiler of each is found there."""
-        toolchain, needed = self.options.toolchain, set(kinds)
-        tools: dict[Kind, Tool | str] = {
-            "sim": "the NEFF was built by the simulator, which no Neuron device runs; use --toolchain sim or auto",
-            "neuron": "the NEFF was built by the Neuron SDK, which neuron-sim cannot run; use --toolchain neuron or auto",
-        }
-        if "neuron" in needed and toolchain != "sim":
-            name = nrtpy.NAME if self.options.nrtpy else "the profiler of each host"
-            known = Tool(name, (), "of each host", "neuron")
-            tools["neuron"] = known if self.asked.core else _NO_CORES
-        if self.options.nrtpy:
-            tools["sim"] = "the NEFF was built by the simulator, which nrtpy cannot run; leave out --tool nrtpy"
-        elif "sim" in needed and toolchain != "neuron":
-            tools["sim"] = Tool("neuron-sim", (), self.asked.simulator, "sim")
-            notice(f"profiling with {tools['sim']}")
-        return tools
+
+        def known(kind: Kind) -> Tool | str:
+            if kind == "sim":
+                tool = Tool("neuron-sim", (), self.asked.simulator, "sim")
+                notice(f"profiling with {tool}")
+                return tool
+            name = UNTRACED if self.options.nrtpy else "the profiler of each host"
+            return Tool(name, (), "of each host", "neuron") if self.asked.core else _NO_CORES
+
+        return choose_tools(kinds, self.options, known)
 
     def __call__(self, bundle: Bundle) -> Row:
         """Profile one bundle on the cluster. Raises `ClusterError` when it cannot do it, `RunDamaged` when what comes back is damaged."""
@@ -104,7 +92,7 @@ class Elsewhere:
                 raise CaptureFailed("interrupted")
 
         asked = self.asked_for(bundle)
-        data = None if self.shared else pack_bundle(bundle.path)
+        data = None if self.asked.shared else pack_bundle(bundle.path)
         resources = {NEURON_CORES: 1} if asked.core else {}
         cpus = _CPUS[bundle.manifest.toolchain]
         answer = self.cluster.call(profile_here, bundle.name, data, asked, cpus=cpus, resources=resources, go_on=go_on)
@@ -145,18 +133,13 @@ def adopt(bundle: Bundle, data: bytes) -> None:
 
 @contextmanager
 def elsewhere(store: Path, options: Options) -> Iterator[Elsewhere]:
-    """Give `Pipeline` what it needs to profile on other hosts; clear up what lost hosts left in a shared store. Raises `WrongCall` without a cluster."""
+    """Give `Pipeline` what it needs to profile on other hosts. Raises `WrongCall` without a cluster."""
     with connected(str(options.ray)) as cluster:
         cores = cluster.total(NEURON_CORES)
         notice(f"the cluster has {cluster.total('CPU')} CPUs and {cores} {NEURON_CORES}")
-        asked = Asked(options, find_simulator(options.environ).version, cores > 0)
-        if not options.shared_store:
-            yield Elsewhere(cluster, options, asked)
-            return
-        shared = Store(store.resolve())
-        with shared.scratch("shared") as probe:
-            yield Elsewhere(cluster, options, replace(asked, store=shared.path, probe=probe))
-        shared.sweep()
+        simulator = find_tool("sim", options).version
+        with shared(store) if options.shared_store else nullcontext() as there:
+            yield Elsewhere(cluster, options, Asked(options, simulator, cores > 0, there))
 
 
 def profile_here(name: str, data: bytes | None, asked: Asked) -> Answer:
@@ -166,18 +149,18 @@ def profile_here(name: str, data: bytes | None, asked: Asked) -> Answer:
 
 
 def _profiled(name: str, data: bytes | None, asked: Asked, stop: threading.Event) -> Answer:
-    if data is None:
-        if asked.probe is None or asked.store is None or not asked.probe.is_dir():
-            why = f"{host()} does not see {asked.store}; --shared-store is for stores on a file system that all hosts share"
-            return Answer(Row(case=name, status="failed", reason=why))
+    if data is None and asked.shared is not None:
         try:
-            return Answer(_row(read_bundle(asked.store / name), asked, stop))
+            why = asked.shared.unseen()
+            if why is None:
+                return Answer(_row(read_bundle(asked.shared.path / name), asked, stop))
         except BundleError as error:
-            return Answer(Row(case=name, status="failed", reason=error.what))
+            why = error.what
+        return Answer(Row(case=name, status="failed", reason=why))
     with workplace().scratch(name) as directory:
         path = directory / name
         try:
-            bundle = unpack_bundle(data, path)
+            bundle = unpack_bundle(data or b"", path)
         except BundleError as error:
             return Answer(Row(case=name, status="failed", reason=f"{host()}: {error.what}"))
         before = adoption.records(path)
@@ -189,7 +172,7 @@ def _profiled(name: str, data: bytes | None, asked: Asked, stop: threading.Event
 def _row(bundle: Bundle, asked: Asked, stop: threading.Event) -> Row:
     kind: Kind = bundle.manifest.toolchain
     try:
-        tool = _tool(kind, asked.options.nrtpy)
+        tool = _tool(kind, asked.options.tool)
         if kind == "sim" and tool.version != asked.simulator:
             why = f"{host()} has neuron-sim {tool.version}, this host {asked.simulator}; install the same, with the same calibration"
             return failed_row(bundle, why)
@@ -207,24 +190,15 @@ def _pipeline(bundle: Bundle, tool: Tool, core: int | None, asked: Asked, stop: 
 
 def _pool(bundle: Bundle, core: int | None, options: Options) -> CorePool:
     """Return the granted core, which a measured capture finds in the environment. Simulated cores are numbered in the same way."""
-    if bundle.manifest.toolchain == "neuron":
-        return make_pools(None, ["neuron"], options)["neuron"]
+    kind: Kind = bundle.manifest.toolchain
     simulated = () if core is None else Grant(str(core), (core,), None).physical(bundle.manifest.case.lnc)
-    return CorePool(
-        simulated,
-        kind="sim",
-        directory=lock_directory(options.environ),
-        stop=options.stop,
-        lock_timeout_s=options.lock_timeout_s,
-    )
+    return make_pools(simulated if kind == "sim" else None, [kind], options)[kind]
 
 
 @cache
-def _tool(kind: Kind, is_nrtpy: bool) -> Tool:
-    """Return the tool, found anew at each call. Raises `ToolMissing`."""
-    if kind == "sim":
-        return find_simulator(os.environ)
-    return nrtpy.find_nrtpy(os.environ) if is_nrtpy else find_neuron_tool(os.environ)
+def _tool(kind: Kind, tool: CaptureTool) -> Tool:
+    """Return the tool of this host. Raises `ToolMissing`."""
+    return find_tool(kind, Options(tool=tool))
 
 
 @cache

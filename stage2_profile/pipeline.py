@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from neff_bench.errors import NeffBenchError
 from neff_bench.neffs.bundle import LOCK, PROFILES, Bundle, read_bundle, used_files
@@ -50,19 +50,9 @@ Entry: TypeAlias = "Bundle | BundleError | ForeignCase"
 WAIT_S = 0.1
 
 
-class Elsewhere(Protocol):
-    """Another host that captures."""
-
-    @property
-    def shared(self) -> bool:
-        """Whether it works in the store itself; else it is called under the lock of the bundle's profiles, and its runs are
-        published here."""
-
-    def tools(self, kinds: Iterable[str]) -> dict[Kind, Tool | str]:
-        """Return the tools there, or why there are none."""
-
-    def __call__(self, bundle: Bundle) -> Row:
-        """Return the row of a bundle, whose run is then in the store."""
+Elsewhere: TypeAlias = Callable[[Bundle], Row]
+"""Captures a bundle on another host, in the store itself where that is shared; else it is called under the lock of the bundle's profiles, and its runs
+are published here."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +151,7 @@ class Pipeline:
         if finished is not None:
             self.reused[bundle.name] = "cached"
             return finished
-        if self.elsewhere is not None and self.elsewhere.shared:
+        if self.elsewhere is not None and self.options.shared_store:
             return self.elsewhere(bundle)  # the host there holds the lock
         patience_s = self.options.lock_timeout_s
         end = time.monotonic() + patience_s

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from neff_bench.errors import NeffBenchError
 from neff_bench.neffs.bundle import LOG, MANIFEST, Manifest, files_of, read_bundle, write_manifest
@@ -46,17 +46,9 @@ class Cancelled(GenerateError):
     """The run is ending; this case is left as it was."""
 
 
-class Elsewhere(Protocol):
-    """Another host that builds."""
-
-    @property
-    def shared(self) -> bool:
-        """Whether it writes to the store itself; else it is called under the case's lock, and what it built is published
-        here."""
-
-    def __call__(self, job: Job, go_on: Callable[[], None]) -> Outcome:
-        """Build one job there. `go_on` may raise to end it."""
-
+Elsewhere = Callable[[Job, Callable[[], None]], Outcome]
+"""Builds one job on another host, in the store itself where that is shared; else it is called under the case's lock, and what it built is published
+here. The function that it gets is called meanwhile and may raise to end it."""
 
 State = Literal["up to date", "retry", "build"]
 
@@ -122,7 +114,7 @@ class Builder:
         start = time.monotonic()
         try:
             self._go_on()
-            if self.elsewhere is not None and self.elsewhere.shared:
+            if self.elsewhere is not None and self.options.shared_store:
                 return self.elsewhere(job, self._go_on)  # the host there holds the lock
             with self.store.lock(name, waiting=self._go_on):
                 # Another process may have built it while we waited for the lock.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from neff_bench.neffs.bundle import LOG, Bundle
 from neff_bench.neffs.errors import BundleError
-from neff_bench.neffs.parcel import pack_bundle, unpack_bundle, workplace
+from neff_bench.neffs.parcel import Shared, pack_bundle, shared, unpack_bundle, workplace
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.sdk.environment import of_role
@@ -31,12 +31,10 @@ _CPUS = 1
 
 @dataclass(frozen=True)
 class Asked:
-    """Says what holds for all cases. `environment`: the variables of this host that shape a NEFF. `store`: its path where the
-    hosts share it, else None; `probe`: a directory in it that only those who share it see."""
+    """Says what holds for all cases. `environment`: the variables of this host that shape a NEFF. `shared`: the store, where the hosts share it."""
 
     environment: dict[str, str]
-    store: Path | None = None
-    probe: Path | None = None
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True)
@@ -52,17 +50,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Builds one job on a host that Ray chooses; see `build.Elsewhere`. `keys`: of the jobs, as this host made them."""
+    """Builds one job on a host that Ray chooses. `keys`: of the jobs, as this host made them."""
 
     cluster: Cluster
     store: Store
     keys: Keys
     asked: Asked
-
-    @property
-    def shared(self) -> bool:
-        """Whether the hosts write to the store themselves."""
-        return self.asked.store is not None
 
     def __call__(self, job: Job, go_on: Callable[[], None]) -> Outcome:
         """Build one job on the cluster. Raises `ClusterError` when it cannot do it, `BundleError` when what comes back is damaged."""
@@ -104,17 +97,11 @@ def publish(store: Store, job: Job, data: bytes) -> None:
 
 
 @contextmanager
-def elsewhere(cluster: Cluster, store: Store, keys: Keys, shared: bool) -> Iterator[Elsewhere]:
-    """Give a `Builder` what it needs to build on other hosts. At the end nothing that a lost host left in a shared store remains."""
+def elsewhere(cluster: Cluster, store: Store, keys: Keys, is_shared: bool) -> Iterator[Elsewhere]:
+    """Give a `Builder` what it needs to build on other hosts."""
     environment = {name: os.environ[name] for name in (*of_role("neff"), *JAX_ENVIRONMENT) if name in os.environ}
-    asked = Asked(environment)
-    if not shared:
-        yield Elsewhere(cluster, store, keys, asked)
-        return
-    store = Store(store.path.resolve())
-    with store.scratch("shared") as probe:
-        yield Elsewhere(cluster, store, keys, replace(asked, store=store.path, probe=probe))
-    store.sweep()
+    with shared(store.path) if is_shared else nullcontext() as there:
+        yield Elsewhere(cluster, store, keys, Asked(environment, there))
 
 
 def build_here(job: Job, asked: Asked) -> Answer:
@@ -122,8 +109,7 @@ def build_here(job: Job, asked: Asked) -> Answer:
     for name in (*of_role("neff"), *JAX_ENVIRONMENT):
         os.environ.pop(name, None)
     os.environ.update(asked.environment)
-    if asked.probe is not None and not asked.probe.is_dir():
-        why = f"{host()} does not see {asked.store}; --shared-store is for stores on a file system that all hosts share"
+    if asked.shared is not None and (why := asked.shared.unseen()) is not None:
         return Answer(Outcome(job.case.name, "failed", why), {}, host())
     if job.folder is not None and not os.path.isdir(job.folder):
         why = f"{host()} has no {job.folder}; the files of your own kernels must lie under the same path on every host"
@@ -144,8 +130,8 @@ def build_here(job: Job, asked: Asked) -> Answer:
         def built(store: Store) -> Outcome:
             return Builder(store, toolchain, job.options, stop, warm).build(job, Verified(store.path))
 
-        if asked.store is not None:
-            return Answer(built(Store(asked.store)), {}, host())
+        if asked.shared is not None:
+            return Answer(built(Store(asked.shared.path)), {}, host())
         with workplace().scratch(job.case.name) as directory:
             store = Store(directory / "store")
             outcome = built(store)  # nothing is in it yet

@@ -14,16 +14,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.chips.hbm import bank_of, cores_of
+from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.capture.conditions import Neighbour
-from neff_bench.stage2_profile.capture.grant import Grant, numbers
-from neff_bench.stage2_profile.capture.host import Host, User, signed_locks
+from neff_bench.stage2_profile.capture.grant import Grant, check_cores, numbers, read_grant
+from neff_bench.stage2_profile.capture.host import Host, User, find_host, signed_locks
 from neff_bench.stage2_profile.capture.nki_locks import CoreLocks
+from neff_bench.stage2_profile.capture.nki_locks import lock_directory as nki_locks_of
+from neff_bench.stage2_profile.capture.tools import NEURON_BIN, Kind
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
+from neff_bench.stage2_profile.options import Options
 from neff_bench.system.lock import SHARED, holder, try_lock, unlock
+from neff_bench.terminal.streams import notice
 
 if TYPE_CHECKING:
     from neff_bench.parsers.neuron_ls import NeuronDevice
@@ -339,3 +345,29 @@ def lock_directory(environ: Mapping[str, str]) -> Path:
             f"{directory} is not a directory, but the locks of cores belong there; remove it or set {LOCK_VARIABLE}"
         )
     return directory
+
+
+def make_pools(cores: tuple[int, ...] | None, kinds: Iterable[str], options: Options) -> dict[Kind, CorePool]:
+    """Return the cores for each toolchain. The simulator needs none, and takes simulated ones when they are asked for; then the host
+    is not looked at. Raises `WrongCall` for cores that are not granted, unless they are forced."""
+    if options.force_cores and cores is None:
+        raise WrongCall("--force-cores leaves the grant for the cores that --cores names; add --cores")
+    measured = "neuron" in set(kinds)
+    pool = partial(
+        CorePool,
+        directory=lock_directory(options.environ) if cores is not None or measured else LOCK_DIRECTORY,
+        stop=options.stop,
+        say=notice,
+        lock_timeout_s=options.lock_timeout_s,
+    )
+    pools: dict[Kind, CorePool] = {"sim": pool(cores or (), kind="sim")}
+    if measured:
+        host = find_host(options.environ, NEURON_BIN)
+        topology = host.topology if host is not None else None
+        grant = None if options.force_cores else read_grant(options.environ, topology)
+        if cores is not None:
+            check_cores(cores, grant, topology)
+        has_device = host is not None or any(Path("/dev").glob("neuron[0-9]*"))
+        nki_locks = CoreLocks(nki_locks_of(options.environ)) if has_device else None
+        pools["neuron"] = pool(cores, grant=grant, host=host, nki_locks=nki_locks, share_hbm=options.share_hbm)
+    return pools

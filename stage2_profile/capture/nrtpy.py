@@ -6,8 +6,6 @@ Its wheel and that of nki cannot be in one environment, so its Python may be ano
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,7 @@ from neff_bench.neffs.bundle import Manifest, TensorFile
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.system_trace import durations_ns
 from neff_bench.stage2_profile.capture import nrtpy_program
-from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.runs import UNTRACED
-from neff_bench.stage2_profile.capture.tools import VERSION_TIMEOUT_S, Tool, parse_version
-from neff_bench.stage2_profile.errors import ToolMissing
 from neff_bench.system.decoding import decoder
 
 NAME = UNTRACED
@@ -57,30 +52,6 @@ class Times(msgspec.Struct, frozen=True):
 
 
 _DECODER = decoder(Times)
-
-
-def find_nrtpy(environ: Mapping[str, str]) -> Tool:
-    """Return nrtpy in the Python that NEFF_BENCH_NRTPY_PYTHON names, else in ours. Raises `ToolMissing`."""
-    argv = (environ.get(PYTHON_VARIABLE) or sys.executable, str(PROGRAM))
-    try:
-        done = subprocess.run(
-            [*argv, "--version"],
-            env=environment(tool_environment(environ, Path.cwd())),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=VERSION_TIMEOUT_S,
-            text=True,
-            errors="replace",
-            encoding="utf-8",
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolMissing(f"{argv[0]} cannot be asked for nrtpy: {error}") from None
-    if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        raise ToolMissing(
-            f"{said}; it comes with SDK 2.32, needs an environment without nki, and {PYTHON_VARIABLE} names its Python"
-        )
-    return Tool(NAME, argv, parse_version(done.stdout), "neuron")
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:

@@ -9,16 +9,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from neff_bench.sdk.identify import identify, newest_published
 from neff_bench.sdk.release import Command, Release, load, names
+from neff_bench.stage2_profile.capture import nrtpy
 from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.process import Limits, run
 from neff_bench.stage2_profile.errors import ToolMissing
+from neff_bench.stage2_profile.options import Options
 from neff_bench.system.warm import WarmParent
 
 Kind = Literal["neuron", "sim"]
@@ -54,6 +56,28 @@ class Tool:
         return f"{self.name} {self.version}" + (" (simulated)" if self.kind == "sim" else "")
 
 
+def choose_tools(kinds: Iterable[str], options: Options, find: Callable[[Kind], Tool | str]) -> dict[Kind, Tool | str]:
+    """Return the tool for each kind of NEFF, or why these NEFFs cannot be profiled. `find`: gives a tool that is needed."""
+    tools: dict[Kind, Tool | str] = {
+        "neuron": "the NEFF was built by the Neuron SDK, which neuron-sim cannot run; use --toolchain neuron or auto",
+        "sim": "the NEFF was built by the simulator, which no Neuron device runs; use --toolchain sim or auto",
+    }
+    if options.nrtpy:
+        tools["sim"] = "the NEFF was built by the simulator, which nrtpy cannot run; leave out --tool nrtpy"
+    for kind in tools:
+        is_needed = kind in {*kinds, options.toolchain} and options.toolchain in ("auto", kind)
+        if is_needed and not (kind == "sim" and options.nrtpy):
+            tools[kind] = find(kind)
+    return tools
+
+
+def find_tool(kind: Kind, options: Options, warm: WarmParent | None = None) -> Tool:
+    """Return the tool of this host for a kind of NEFF. `warm`: see `find_simulator`. Raises `ToolMissing`."""
+    if kind == "sim":
+        return find_simulator(options.environ, warm)
+    return find_nrtpy(options.environ) if options.nrtpy else find_neuron_tool(options.environ)
+
+
 def find_neuron_tool(environ: Mapping[str, str], neuron_bin: Path = NEURON_BIN) -> Tool:
     """Return the first AWS profiler on this host. Raises `ToolMissing`."""
     for name in NEURON_TOOLS:
@@ -78,22 +102,42 @@ def find_simulator(environ: Mapping[str, str], warm: WarmParent | None = None) -
     return Tool("neuron-sim", argv, parse_version(done.log), "sim")
 
 
+def find_nrtpy(environ: Mapping[str, str]) -> Tool:
+    """Return nrtpy in the Python that NEFF_BENCH_NRTPY_PYTHON names, else in ours. Raises `ToolMissing`."""
+    argv = (environ.get(nrtpy.PYTHON_VARIABLE) or sys.executable, str(nrtpy.PROGRAM))
+    try:
+        done = _asked(argv, nrtpy.environment(tool_environment(environ, Path.cwd())))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolMissing(f"{argv[0]} cannot be asked for nrtpy: {error}") from None
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        raise ToolMissing(
+            f"{said}; it comes with SDK 2.32, needs an environment without nki, and {nrtpy.PYTHON_VARIABLE} names its Python"
+        )
+    return Tool(nrtpy.NAME, argv, parse_version(done.stdout), "neuron")
+
+
+def _asked(argv: tuple[str, ...], environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*argv, "--version"],
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=VERSION_TIMEOUT_S,
+        encoding="utf-8",
+        errors="replace",
+    )
+
+
 def read_version(argv: tuple[str, ...], environ: Mapping[str, str]) -> str:
     """Return the version that `TOOL --version` prints, "unknown" where it prints none. Raises `ToolMissing` if it cannot start."""
     try:
-        done = subprocess.run(
-            [*argv, "--version"],
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=VERSION_TIMEOUT_S,
-            check=False,
-        )
+        done = _asked(argv, environ)
     except subprocess.TimeoutExpired as error:
         raise ToolMissing(f"{' '.join(argv)} --version gave no answer in {VERSION_TIMEOUT_S} s") from error
     except OSError as error:
         raise ToolMissing(f"{argv[0]} cannot be started: {error.strerror}") from error
-    text = (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace")
+    text = f"{done.stdout}\n{done.stderr}"
     if done.returncode != 0 and "No module named" in text:
         raise ToolMissing(f"{' '.join(argv)} cannot be started: {text.strip().splitlines()[-1]}")
     return parse_version(text)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from neff_bench.neffs import parcel
-from neff_bench.neffs.parcel import pack_bundle
+from neff_bench.neffs.parcel import Shared, pack_bundle
 from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile import on_ray
 from neff_bench.stage2_profile.capture import runs
@@ -100,8 +100,8 @@ def test_a_damaged_bundle_is_not_captured(worker, make_bundle):
 def test_a_host_that_shares_the_store_works_in_it(worker, make_bundle, store):
     bundle = make_bundle()
     with Store(store).scratch("shared") as probe:
-        answer = on_ray.profile_here(bundle.name, None, replace(ASKED, store=store, probe=probe))
+        answer = on_ray.profile_here(bundle.name, None, replace(ASKED, shared=Shared(store, probe)))
     assert (answer.row.status, answer.runs) == ("profiled", None)
     assert [path.name for path in runs.run_directories(bundle.path)] == ["1"]
-    gone = on_ray.profile_here(bundle.name, None, replace(ASKED, store=store, probe=probe))
+    gone = on_ray.profile_here(bundle.name, None, replace(ASKED, shared=Shared(store, probe)))
     assert "does not see" in gone.row.reason

@@ -9,6 +9,7 @@ from neff_bench.neffs import parcel
 from neff_bench.neffs.bundle import verify_bundle
 from neff_bench.neffs.case import Case
 from neff_bench.neffs.errors import BundleError
+from neff_bench.neffs.parcel import Shared
 from neff_bench.neffs.store import Store
 from neff_bench.stage1_generate.jobs.job import Job
 from neff_bench.stage1_generate.jobs.keys import Keys
@@ -73,7 +74,7 @@ def test_a_host_with_other_sources_builds_nothing_and_says_what_differs(worker, 
 
 
 def test_a_host_that_does_not_see_the_store_says_so(worker, job, tmp_path):
-    answer = build_here(job, replace(ASKED, store=tmp_path / "store", probe=tmp_path / "store" / "probe"))
+    answer = build_here(job, replace(ASKED, shared=Shared(tmp_path / "store", tmp_path / "store" / "probe")))
     assert answer.outcome.status == "failed"
     assert "does not see" in answer.outcome.reason
     assert not (tmp_path / "store").exists()
@@ -82,7 +83,7 @@ def test_a_host_that_does_not_see_the_store_says_so(worker, job, tmp_path):
 def test_a_host_that_shares_the_store_writes_to_it(worker, job, tmp_path):
     store = Store(tmp_path / "store")
     with store.scratch("shared") as probe:
-        answer = build_here(job, replace(ASKED, store=store.path, probe=probe))
+        answer = build_here(job, replace(ASKED, shared=Shared(store.path, probe)))
     assert (answer.outcome.status, answer.bundle) == ("built", None)
     verify_bundle(store.find(job.case.name))
 
