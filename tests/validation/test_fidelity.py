@@ -46,3 +46,11 @@ def test_counters_of_the_measured_mlp_are_exact(nki_library):
 
     for row in counter_rows(nki_library, DATA):
         assert row.model == pytest.approx(row.measured, rel=1e-12), row.name
+
+
+def test_scaled_products_and_repeated_rows_take_what_their_profiles_say():
+    from validation.profiled import profiled_rows
+
+    product, total, _ = profiled_rows()
+    assert abs(product.model - 253) <= 8
+    assert abs(total.error) <= 0.2

@@ -1,6 +1,7 @@
 """Functions on tiles against numpy, through the executor; control flow and constants."""
 
 import functools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from neff_bench.simulator.nki.beta import language as old_nl
 from neff_bench.simulator.nki.beta.jit import jit as beta_jit
 from neff_bench.simulator.nki.jit import jit
 from neff_bench.simulator.nki.language.objects import NKIObject
+from neff_bench.simulator.nki.spec import InputSpec
+from neff_bench.simulator.nki.trace import Call, record
 from neff_bench.simulator.recording.recorder import recording
 
 RANDOM = np.random.default_rng(7)
@@ -75,6 +78,29 @@ def test_functions_on_a_tile(function, expected):
 )
 def test_operators_on_two_tiles(name, expected):
     np.testing.assert_allclose(run(getattr(nl, name), X, Y), expected, rtol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [("trn1", {"tensor_copy": 4, "nc_stream_shuffle": 4}), ("trn2", {"memset": 1, "nc_matmul": 1, "tensor_copy": 1})],
+)
+def test_a_row_is_repeated_by_vector_on_the_first_generation_and_by_the_pe_on_later_ones(target, found):
+    def spread(x):
+        out = nl.ndarray((112, 24), x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.broadcast_to(nl.load(x), (112, 24)))
+        return out
+
+    program = record(Call(spread, "spread", [InputSpec("x", (1, 24), "float32")]), target, 1)
+    counts = Counter(instruction.op for instruction in program.cores[0])
+    assert {op: count for op, count in counts.items() if op != "dma_copy"} == found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_a_row_that_vector_repeats_is_in_every_partition(monkeypatch, dtype):
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "trn1")
+    row = np.arange(2**31 - 12, 2**31).reshape(1, 2, 6).astype(dtype)
+    result = run(lambda x: nl.broadcast_to(x, (112, 2, 6)), row)
+    np.testing.assert_array_equal(result, np.broadcast_to(row, (112, 2, 6)))
 
 
 def test_an_operator_on_hbm_says_to_load():
