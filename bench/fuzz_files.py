@@ -207,7 +207,6 @@ def from_others(store: Path) -> dict[str, Kind]:
     from neff_bench.parsers.describe import describe
     from neff_bench.parsers.event_tables import read_timeline
     from neff_bench.parsers.system_trace import read_system_trace
-    from neff_bench.simulator.commands.faults import _plan
     from neff_bench.simulator.nki.spec import read_spec
     from neff_bench.stage2_profile.capture.nki_locks import CoreLocks, refusal
     from neff_bench.stage2_profile.report.page import _compiled_from
@@ -254,8 +253,6 @@ def from_others(store: Path) -> dict[str, Kind]:
         "system trace": Kind("system_profile.json", [json.dumps(one).encode() for one in systems], [read_system_trace]),
         "kernel": Kind("kernel.json", [json.dumps(spec).encode()], [read_spec, lambda path: _compiled_from(path.parent)]),
         "core locks": Kind("locks.json", [json.dumps(locks).encode()], [locked]),
-        "faults": Kind("faults.json", [b'[{"command": "view", "every": 3, "fault": "crash"}]', b'{"state": "x", "rules": []}'],
-                       [lambda path: _plan(str(path))]),
         "call": Kind("call.json", [json.dumps({"name": name, "arguments": words}).encode() for name, words in calls.items()], [_called]),
     }  # fmt: skip
 

@@ -26,6 +26,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+FOLDERS = f"{ROOT / 'tests' / 'simulator' / 'faults'}{os.pathsep}{ROOT}"
+"""The first makes neuron-sim misbehave as NEURON_SIM_FAULTS says."""
 MARK = "NEFF_BENCH_SOAK"
 PROFILE = (sys.executable, "-m", "neff_bench.stage2_profile.cli")
 FAULTS = (
@@ -44,7 +46,7 @@ def soak(
     chance = random.Random(seed)
     mark = f"{os.getpid()}-{time.time_ns()}"
     locks = store.parent / "locks"
-    env = {**environ, MARK: mark, "NEFF_BENCH_LOCK_DIR": str(locks), "PYTHONPATH": str(ROOT)}
+    env = {**environ, MARK: mark, "NEFF_BENCH_LOCK_DIR": str(locks), "PYTHONPATH": FOLDERS}
     argv = [*PROFILE, str(store), "--cores", "0-7", "--format", "json", *options]
     started = time.monotonic()
     processes = [_start(argv, env, store.parent / f"rows-{number}.json") for number in range(2)]

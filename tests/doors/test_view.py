@@ -12,7 +12,8 @@ import neff_bench
 from neff_bench.doors.view_cli import view
 from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.parsers.profile_json import read_profile, read_summary
-from neff_bench.simulator.commands.capture import CaptureRequest, capture
+from neff_bench.simulator.commands.capture import capture
+from neff_bench.simulator.commands.cli import CaptureOptions
 from neff_bench.simulator.files.neff import write_neff
 from tests.doors.programs import SCALE
 from tests.simulator.programs import matmul
@@ -23,7 +24,7 @@ def captured(tmp_path, monkeypatch):
     """A simulated NEFF and its trace."""
     monkeypatch.chdir(tmp_path)
     write_neff(matmul(), "file.neff")
-    capture(CaptureRequest("file.neff", "profile.ntff"))
+    capture(CaptureOptions())
     return tmp_path
 
 

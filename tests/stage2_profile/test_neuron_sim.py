@@ -19,6 +19,8 @@ from neff_bench.neffs.checksums import sha256_file
 from neff_bench.stage2_profile.capture import runs
 
 ROOT = Path(__file__).parents[2]
+FAULTS = ROOT / "tests" / "simulator" / "faults"
+"""What makes neuron-sim misbehave as NEURON_SIM_FAULTS says."""
 HARMLESS = ["none", "garbage", "slow_start", "flood"]
 ANSWERED = {
     "dge_overflow": "captured without them",
@@ -38,7 +40,7 @@ REASONS = {
 
 
 def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "PYTHONPATH": str(ROOT), **environ}
+    env = {**os.environ, "PYTHONPATH": f"{FAULTS}{os.pathsep}{ROOT}", **environ}
     return subprocess.run([sys.executable, "-m", *words], env=env, capture_output=True, text=True, check=False)
 
 

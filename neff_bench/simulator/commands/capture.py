@@ -8,13 +8,11 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.neffs import findings
 from neff_bench.parsers.formats.ntff import trace_path
-from neff_bench.simulator.commands.faults import Fault, after_trace, after_work, before_work, planned_fault
 from neff_bench.simulator.errors import CaptureError, ExecutionError
 from neff_bench.simulator.files.neff import NeffContent, read_neff_content
 from neff_bench.simulator.program import Buffer, Program
@@ -24,30 +22,7 @@ from neff_bench.terminal import streams
 if TYPE_CHECKING:
     import numpy as np
 
-
-@dataclass(frozen=True)
-class CaptureRequest:
-    """The arguments of one `capture`. `nth` 0: no trace. `inputs`: (name, file) pairs, for all ranks. `ranks`: how many run, None
-    for those that the NEFF names. `traced_rank`: the only one to trace, None for all. `multi_input`: file with the inputs of each rank. `writes_inputs_again`: before each
-    execution; else it finds in an input what the one before it left there.
-    """
-
-    neff: str
-    session: str
-    num_exec: int = 1
-    nth: int = 1
-    save_output: bool = False
-    save_output_npy: bool = False
-    save_nth_output: int | None = None
-    ignore_exec_errors: bool = False
-    dge_notifications: bool = False
-    single_io: bool = False
-    check_determinism: bool = False
-    inputs: tuple[tuple[str, str], ...] = ()
-    ranks: int | None = None
-    traced_rank: int | None = None
-    multi_input: str | None = None
-    writes_inputs_again: bool = False
+    from neff_bench.simulator.commands.cli import CaptureOptions
 
 
 def executions(num: int, nth: int) -> tuple[int, tuple[int, ...]]:
@@ -58,69 +33,55 @@ def executions(num: int, nth: int) -> tuple[int, tuple[int, ...]]:
     return count, tuple(range(nth, count + 1, nth))
 
 
-def capture(request: CaptureRequest) -> None:
-    """Run the NEFF and write its trace. Raises CaptureError or ExecutionError; SystemExit for a planned fault."""
-    fault = _fault(request)
-    before_work(fault)
-    neff = read_neff_content(request.neff)
+def capture(options: CaptureOptions) -> None:
+    """Run the NEFF and write its trace. Raises CaptureError or ExecutionError."""
+    neff = read_neff_content(options.neff)
     program = neff.program
     _check_logical_cores(program)
-    cores = first_cores(program, _ranks(program, request))
-    files = [_input_files(program, pairs) for pairs in _pairs(request, len(cores))]
-    count, traced = executions(request.num_exec, request.nth)
+    cores = first_cores(program, _ranks(program, options))
+    files = [_input_files(program, pairs) for pairs in _pairs(options, len(cores))]
+    count, traced = executions(options.num_exec, 0 if options.disable_profile else options.nth)
     try:
-        outputs = _run(program, request, files, count)
+        outputs = _run(program, options, files, count)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         what = f"the program cannot be run: {type(error).__name__}: {error}; compile it again"
-        raise CaptureError(what, request.neff) from error
+        raise CaptureError(what, options.neff) from error
     except ExecutionError as error:
-        if not request.ignore_exec_errors:
+        if not options.ignore_exec_errors:
             raise
         streams.warning(f"execution failed, ignored: {error}")
         outputs = [[{}] * count for _ in cores]
     if traced:
-        _write_traces(neff, request, traced, cores, fault)
-    if request.save_output or request.save_output_npy:
+        _write_traces(neff, options, traced, cores)
+    if options.save_output or options.save_output_npy:
         for rank, saved in enumerate(outputs):
-            _save_outputs(saved, request, f"output_worker_{rank}/" if len(cores) > 1 else "")
-    after_work(fault)
+            _save_outputs(saved, options, f"output_worker_{rank}/" if len(cores) > 1 else "")
 
 
-def _ranks(program: Program, request: CaptureRequest) -> int:
+def _ranks(program: Program, options: CaptureOptions) -> int:
     """Return how many ranks run. Raises CaptureError for fewer than the program's collectives name."""
-    count = request.ranks or program.ranks
+    count = options.ranks or options.collectives_worker_count or program.ranks
     if count < program.ranks:
-        raise CaptureError(f"the NEFF communicates between {program.ranks} ranks, -r {count} runs fewer", request.neff)
-    if request.traced_rank is not None and request.traced_rank >= count:
-        raise CaptureError(f"-i {request.traced_rank}: ranks are 0 to {count - 1}", request.neff)
+        raise CaptureError(f"the NEFF communicates between {program.ranks} ranks, -r {count} runs fewer", options.neff)
+    if options.traced != "all" and int(options.traced) >= count:
+        raise CaptureError(f"-i {options.traced}: ranks are 0 to {count - 1}", options.neff)
     return count
 
 
-def _pairs(request: CaptureRequest, ranks: int) -> list[Sequence[tuple[str, str]]]:
+def _pairs(options: CaptureOptions, ranks: int) -> list[Sequence[tuple[str, str]]]:
     """Return the inputs of each rank, as (name, file) pairs. Raises CaptureError for a --multi-input file with other than a line for each."""
-    if request.multi_input is None:
-        return [request.inputs] * ranks
+    if options.multi_input is None:
+        return [tuple(zip(options.inputs[::2], options.inputs[1::2], strict=True))] * ranks
     try:
-        with open(request.multi_input, encoding="utf-8") as file:
+        with open(options.multi_input, encoding="utf-8") as file:
             lines = [line.split() for line in file if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise CaptureError(f"--multi-input: {error}", request.multi_input) from None
+        raise CaptureError(f"--multi-input: {error}", options.multi_input) from None
     if len(lines) != ranks or any(len(words) % 2 for words in lines):
         raise CaptureError(
-            f"--multi-input: {len(lines)} lines, expected NAME FILE ... for each of {ranks} ranks", request.multi_input
+            f"--multi-input: {len(lines)} lines, expected NAME FILE ... for each of {ranks} ranks", options.multi_input
         )
     return [tuple(zip(words[::2], words[1::2], strict=True)) for words in lines]
-
-
-def _fault(request: CaptureRequest) -> Fault | None:
-    """Return the planned fault; None where none is planned, and for one that cannot happen in this call."""
-    fault = planned_fault("capture", request.neff)
-    if fault is None:
-        return None
-    notifications = request.dge_notifications or os.environ.get("NEURON_RT_ENABLE_DGE_NOTIFICATIONS") == "1"
-    if (fault.name == "dge_overflow" and not notifications) or (fault.name == "oom" and request.single_io):
-        return None
-    return fault
 
 
 def _check_logical_cores(program: Program) -> None:
@@ -189,10 +150,10 @@ def _content(path: str) -> bytes | mmap.mmap:
 
 
 def _run(
-    program: Program, request: CaptureRequest, files: Sequence[Mapping[str, bytes | mmap.mmap]], count: int
+    program: Program, options: CaptureOptions, files: Sequence[Mapping[str, bytes | mmap.mmap]], count: int
 ) -> list[list[dict[str, np.ndarray]]]:
     """Return the outputs of each rank, execution by execution. They are computed when they are asked for: times do not depend on data."""
-    if not (request.save_output or request.save_output_npy or request.check_determinism):
+    if not (options.save_output or options.save_output_npy or options.check_output_determinism):
         return [[{}] * count for _ in files]
     import numpy as np
 
@@ -212,18 +173,18 @@ def _run(
     found: list[findings.Finding] = []
     outputs = [[made] for made in execute_ranks(program, inputs, found)]
     # The run finds memory that nothing wrote and values that are not finite; the program alone tells what AWS's compiler refuses.
-    found += refused(program, [Path(request.neff).parent / "sources"])
+    found += refused(program, [Path(options.neff).parent / "sources"])
     for finding in found:
         streams.warning(str(finding))
-    findings.leave(Path(request.session).parent, found)
-    if request.single_io:
+    findings.leave(Path(options.session).parent, found)
+    if options.single_io:
         return [
             [{name: _aliased(value, given) for name, value in made[0].items()}] * count
             for made, given in zip(outputs, files, strict=True)
         ]
     # Executions differ only where a kernel writes into its inputs and the next one is given what it left.
     for _ in range(1, count):
-        if not request.writes_inputs_again and (buffers.keys() & outputs[0][0].keys()):
+        if not options.write_tensors_per_exec and (buffers.keys() & outputs[0][0].keys()):
             inputs = [
                 given | {name: value for name, value in made[-1].items() if name in buffers}
                 for given, made in zip(inputs, outputs, strict=True)
@@ -244,9 +205,7 @@ def _aliased(value: np.ndarray, files: Mapping[str, bytes | mmap.mmap]) -> np.nd
     return np.frombuffer((memory * (value.nbytes // len(memory) + 1))[: value.nbytes], value.dtype).reshape(value.shape)
 
 
-def _write_traces(
-    neff: NeffContent, request: CaptureRequest, traced: Sequence[int], cores: Sequence[int], fault: Fault | None
-) -> None:
+def _write_traces(neff: NeffContent, options: CaptureOptions, traced: Sequence[int], cores: Sequence[int]) -> None:
     from neff_bench.simulator.files.ntff import write_ntff
     from neff_bench.simulator.timing.schedule import schedule
     from neff_bench.simulator.timing.timeline import timeline_of
@@ -258,31 +217,30 @@ def _write_traces(
             times[first] = timed, timeline_of(timed)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         what = f"the program cannot be scheduled: {type(error).__name__}: {error}; compile it again"
-        raise CaptureError(what, request.neff) from error
+        raise CaptureError(what, options.neff) from error
     for rank, core in enumerate(cores):
-        if request.traced_rank not in (None, rank):
+        if options.traced != "all" and int(options.traced) != rank:
             continue
         for execution in traced:
-            path = trace_path(request.session, execution, rank if len(cores) > 1 else None)
+            path = trace_path(options.session, execution, rank if len(cores) > 1 else None)
             try:
                 write_ntff(neff, *times[execution == 1], path, core)
             except OSError as error:
                 raise CaptureError(f"cannot write the trace: {error.strerror}", path) from None
-            after_trace(fault, path)
 
 
-def _save_outputs(outputs: Sequence[Mapping[str, np.ndarray]], request: CaptureRequest, folder: str) -> None:
+def _save_outputs(outputs: Sequence[Mapping[str, np.ndarray]], options: CaptureOptions, folder: str) -> None:
     """Write the outputs of each execution. `folder`: where they go, with its slash."""
     import numpy as np
 
     if folder:
         os.makedirs(folder, exist_ok=True)
-    saved = [request.save_nth_output] if request.save_nth_output else list(range(1, len(outputs) + 1))
+    saved = [options.save_nth_output] if options.save_nth_output else list(range(1, len(outputs) + 1))
     for execution in saved:
         suffix = "" if execution == 1 else f".{execution}"
         for name, value in outputs[min(execution, len(outputs)) - 1].items():
             file = folder + os.path.basename(name) + suffix
-            if request.save_output_npy:
+            if options.save_output_npy:
                 if value.dtype.kind == "V" or not value.dtype.isbuiltin:
                     raise CaptureError(
                         f"failed to save output {name} to file: unsupported type for npy output: {value.dtype.name}"

@@ -129,67 +129,75 @@ def compile_command(model: str, framework: str, target: str, lnc: int | None, ou
     streams.line("Compiler status PASS")
 
 
+@dataclass(frozen=True, kw_only=True)
+class CaptureOptions:
+    """Holds what is run, on which inputs, and what is kept of it. `inputs`: names and files by turns."""
+
+    neff: str = option("-n", "--neff", default="file.neff", show_default=True, type=click.Path(), help="Compiled NEFF.")
+    session: str = option(
+        "-s", "--session-file", default="profile.ntff", show_default=True, type=click.Path(), help="Trace to write."
+    )
+    num_exec: int = option(type=click.IntRange(1), default=1, show_default=True, help="Number of executions.")
+    nth: int = option(
+        "--profile-nth-exec", type=click.IntRange(0), default=1, show_default=True, help="Trace every n-th; 0: none."
+    )
+    save_output: bool = flag(help="Write each output as raw bytes into the current directory.")
+    save_output_npy: bool = flag(help="Write each output as .npy.")
+    save_nth_output: int | None = option(type=click.IntRange(0), help="Save the outputs of this execution alone.")
+    ignore_exec_errors: bool = flag(help="Go on after an execution error.")
+    disable_profile: bool = flag(help="Run only, write no trace.")
+    enable_dge_notifs: bool = flag(help="DMA notifications (the simulator always has them).")
+    single_io: bool = flag(help="One buffer for all tensors; outputs are wrong.")
+    check_output_determinism: bool = flag(help="Compare the outputs of all executions.")
+    write_tensors_per_exec: str | None = option(
+        type=click.Choice(["alias"]), help="Write the inputs again before each execution."
+    )
+    ranks: int | None = option(
+        "-r", "--collectives-workers-per-node", type=click.IntRange(1), help="Ranks to run [those of the NEFF]."
+    )
+    collectives_worker_count: int | None = option(
+        type=click.IntRange(1), help="Ranks on all nodes; there is one node here."
+    )
+    collectives_worker_start_id: int = option(type=click.IntRange(0), default=0, hidden=True)
+    traced: str = option(
+        "-i", "--collectives-profile-id", default="all", metavar="RANK|all", help="Ranks to trace [all]."
+    )
+    multi_input: str | None = option(
+        "-m", "--multi-input", type=click.Path(), help="File with a line of inputs, NAME FILE ..., for each rank."
+    )
+    inputs: tuple[str, ...] = argument(default=(), nargs=-1)
+
+    def check(self) -> None:
+        """Raise `UsageError` for options that cannot be together."""
+        if len(self.inputs) % 2:
+            raise click.UsageError(f"inputs come as pairs of NAME FILE; {self.inputs[-1]!r} has no file")
+        if self.multi_input and self.inputs:
+            raise click.UsageError("--multi-input and inputs on the command line exclude each other")
+        everywhere = self.collectives_worker_count
+        if (self.ranks and everywhere and self.ranks != everywhere) or self.collectives_worker_start_id:
+            raise click.UsageError("more than one node is not modelled: all ranks run here, from rank 0 on")
+        if self.traced != "all" and not self.traced.isdecimal():
+            raise click.UsageError(f"--collectives-profile-id takes a rank or all, not {self.traced!r}")
+
+
 @_command("capture")
 @calibration_option
-@click.option("-n", "--neff", default="file.neff", show_default=True, type=click.Path(), help="Compiled NEFF.")
-@click.option(
-    "-s", "--session-file", default="profile.ntff", show_default=True, type=click.Path(), help="Trace to write."
-)
-@click.option("--num-exec", type=click.IntRange(1), default=1, show_default=True, help="Number of executions.")
-@click.option(
-    "--profile-nth-exec", type=click.IntRange(0), default=1, show_default=True, help="Trace every n-th; 0: none."
-)
-@click.option("--save-output", is_flag=True, help="Write each output as raw bytes into the current directory.")
-@click.option("--save-output-npy", is_flag=True, help="Write each output as .npy.")
-@click.option("--save-nth-output", type=click.IntRange(0), help="Save the outputs of this execution alone.")
-@click.option("--ignore-exec-errors", is_flag=True, help="Go on after an execution error.")
-@click.option("--disable-profile", is_flag=True, help="Run only, write no trace.")
-@click.option("--enable-dge-notifs", is_flag=True, help="DMA notifications (the simulator always has them).")
-@click.option("--single-io", is_flag=True, help="One buffer for all tensors; outputs are wrong.")
-@click.option("--single-io-threshold", type=click.IntRange(0), default=0, hidden=True)
-@click.option("--check-output-determinism", is_flag=True, help="Compare the outputs of all executions.")
-@click.option(
-    "--write-tensors-per-exec", type=click.Choice(["alias"]), help="Write the inputs again before each execution."
-)
-@click.option(
-    "-r", "--collectives-workers-per-node", "ranks", type=click.IntRange(1), help="Ranks to run [those of the NEFF]."
-)
-@click.option("--collectives-worker-count", type=click.IntRange(1), help="Ranks on all nodes; there is one node here.")
-@click.option("--collectives-worker-start-id", type=click.IntRange(0), default=0, hidden=True)
-@click.option("-i", "--collectives-profile-id", default="all", metavar="RANK|all", help="Ranks to trace [all].")
-@click.option(
-    "-m", "--multi-input", type=click.Path(), help="File with a line of inputs, NAME FILE ..., for each rank."
-)
-@click.option("-t", "--capture-type", type=click.Choice(["profile"]), default="profile", hidden=True)
-@click.option("--exec-mode", type=click.Choice(["sync", "async", "async-wait"]), default="sync", hidden=True)
-@click.option("--io-from", type=click.Choice(["neff", "runtime"]), default="neff", hidden=True)
-@click.argument("inputs", nargs=-1)
-def capture_command(
-    neff: str, session_file: str, num_exec: int, profile_nth_exec: int, inputs: tuple[str, ...], **o: Any
-) -> None:
+@takes(CaptureOptions)
+@click.option("--single-io-threshold", type=click.IntRange(0), hidden=True, expose_value=False)
+@click.option("-t", "--capture-type", type=click.Choice(["profile"]), hidden=True, expose_value=False)
+@click.option("--exec-mode", type=click.Choice(["sync", "async", "async-wait"]), hidden=True, expose_value=False)
+@click.option("--io-from", type=click.Choice(["neff", "runtime"]), hidden=True, expose_value=False)
+def capture_command(options: CaptureOptions) -> None:
     """Run a simulated NEFF and write its trace. INPUTS: pairs of tensor name and file (raw bytes, or .npy).
 
     \b
     Example:
       neuron-sim capture -n file.neff -s profile.ntff --num-exec 2 --profile-nth-exec 2 --save-output x inp-x-000.bin
     """
-    from neff_bench.simulator.commands.capture import CaptureRequest, capture
+    from neff_bench.simulator.commands.capture import capture
 
-    if len(inputs) % 2:
-        raise click.UsageError(f"inputs come as pairs of NAME FILE; {inputs[-1]!r} has no file")
-    if o["multi_input"] and inputs:
-        raise click.UsageError("--multi-input and inputs on the command line exclude each other")
-    asked, everywhere, traced = o["ranks"], o["collectives_worker_count"], o["collectives_profile_id"]
-    if (asked and everywhere and asked != everywhere) or o["collectives_worker_start_id"]:
-        raise click.UsageError("more than one node is not modelled: all ranks run here, from rank 0 on")
-    if traced != "all" and not traced.isdecimal():
-        raise click.UsageError(f"--collectives-profile-id takes a rank or all, not {traced!r}")
-    pairs = tuple(zip(inputs[::2], inputs[1::2], strict=True))
-    capture(CaptureRequest(
-        neff, session_file, num_exec, 0 if o["disable_profile"] else profile_nth_exec, o["save_output"], o["save_output_npy"],
-        o["save_nth_output"], o["ignore_exec_errors"], o["enable_dge_notifs"], o["single_io"], o["check_output_determinism"], pairs,
-        asked or everywhere, None if traced == "all" else int(traced), o["multi_input"], o["write_tensors_per_exec"] is not None,
-    ))  # fmt: skip
+    options.check()
+    capture(options)
 
 
 @_command("view")
@@ -218,9 +226,6 @@ def view_command(
       neuron-sim view -n file.neff -s profile_exec_2.ntff --output-format summary-json
       neuron-sim view -n file.neff -s profile_exec_2.ntff --output-format json --output-file ntff.json
     """
-    from neff_bench.simulator.commands.faults import before_work, planned_fault
-
-    before_work(planned_fault("view", neff))
     if output_format is None:
         raise click.UsageError(
             "the simulator has no web server: neff-bench view NEFF NTFF --output page.html --sources DIR writes a page; or give"
@@ -267,11 +272,9 @@ def show_session_command(session_file: str, as_json: bool, show_errors: bool) ->
     Example:
       neuron-sim show-session -s profile_exec_2.ntff -j
     """
-    from neff_bench.simulator.commands.faults import before_work, planned_fault
     from neff_bench.simulator.commands.show_session import session_json, session_text
     from neff_bench.simulator.files.ntff import read_head
 
-    before_work(planned_fault("show-session", session_file))
     head = read_head(session_file)
     if as_json:
         import orjson

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from neff_bench.neffs.intake import default_lnc
 from neff_bench.simulator.chips import chip_for
-from neff_bench.simulator.commands.faults import before_work, planned_fault
 from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.errors import CompileError, SimulatorError
 from neff_bench.simulator.files.neff import write_neff
@@ -23,7 +22,6 @@ def compile_model(
 
     `disable_dge`: descriptors are made at compile time.
     """
-    before_work(planned_fault("compile", model))
     chip = chip_for(target)
     lnc = lnc or (default_lnc(target) if framework == "NKI" else chip.max_lnc)  # that of neuronx-cc
     if lnc > chip.max_lnc:

@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from neff_bench.neffs.bundle import read_bundle, write_manifest
 from neff_bench.parsers.neff import read_neff
-from neff_bench.simulator.commands.capture import CaptureRequest, capture
+from neff_bench.simulator.commands.capture import capture
+from neff_bench.simulator.commands.cli import CaptureOptions
 from neff_bench.simulator.files.neff import write_neff
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec
@@ -76,8 +77,9 @@ def test_the_neff_marks_the_input_and_calls_the_output_by_the_name_in_the_kernel
 
 @pytest.mark.parametrize(("again", "third"), [(False, 3), (True, 1)])
 def test_an_execution_sees_what_the_one_before_it_wrote_unless_inputs_are_written_again(folder, again, third):
-    pairs = (("acc.must_alias_input", "acc.bin"), ("x", "x.bin"))
-    capture(CaptureRequest("file.neff", "p.ntff", 3, 3, True, inputs=pairs, writes_inputs_again=again))
+    inputs = ("acc.must_alias_input", "acc.bin", "x", "x.bin")
+    how = "alias" if again else None
+    capture(CaptureOptions(num_exec=3, nth=3, save_output=True, inputs=inputs, write_tensors_per_exec=how))
     assert np.fromfile("acc.3", np.float32).tolist() == [third] * 8
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from neff_bench.simulator.commands.capture import CaptureRequest, capture, first_cores
+from neff_bench.simulator.commands.capture import capture, first_cores
+from neff_bench.simulator.commands.cli import CaptureOptions
 from neff_bench.simulator.commands.view import load_profile, summary_record
 from neff_bench.simulator.errors import CaptureError
 from neff_bench.simulator.files.neff import write_neff
@@ -52,7 +53,7 @@ def test_a_capture_of_ranks_writes_a_trace_and_the_outputs_of_each(folder):
 
 def test_the_traces_are_of_neighbouring_logical_cores(folder, monkeypatch):
     monkeypatch.setenv("NEURON_RT_VISIBLE_CORES", "4-6,9")
-    capture(CaptureRequest(FILE, "p.ntff"))
+    capture(CaptureOptions(neff=FILE, session="p.ntff"))
     cores = [load_profile(FILE, f"p_rank_{rank}.ntff").core_ids for rank in range(4)]
     assert cores == [(8, 9), (10, 11), (12, 13), (18, 19)]
     first, last = (summary_record(load_profile(FILE, f"p_rank_{rank}.ntff")) for rank in (0, 3))
@@ -60,7 +61,7 @@ def test_the_traces_are_of_neighbouring_logical_cores(folder, monkeypatch):
 
 
 def test_one_rank_may_be_traced_and_ranks_that_the_neff_names_run_unasked(folder):
-    capture(CaptureRequest(FILE, "p.ntff", traced_rank=2))
+    capture(CaptureOptions(neff=FILE, session="p.ntff", traced="2"))
     assert [path.name for path in folder.glob("*.ntff")] == ["p_rank_2.ntff"]
 
 
@@ -69,7 +70,7 @@ def test_one_rank_may_be_traced_and_ranks_that_the_neff_names_run_unasked(folder
     [
         ({"ranks": 2}, "communicates between 4 ranks, -r 2 runs fewer"),
         ({"ranks": 8}, "for ranks 0 to 3, and 8 run"),
-        ({"traced_rank": 4}, "-i 4: ranks are 0 to 3"),
+        ({"traced": "4"}, "-i 4: ranks are 0 to 3"),
         ({"multi_input": "short.txt"}, "2 lines, expected NAME FILE ... for each of 4 ranks"),
         ({"multi_input": "absent.txt"}, "--multi-input: .*No such file"),
     ],
@@ -77,7 +78,7 @@ def test_one_rank_may_be_traced_and_ranks_that_the_neff_names_run_unasked(folder
 def test_a_wrong_call_is_told(folder, changes, error):
     (folder / "short.txt").write_text("x x0.bin\nx x1.bin\n")
     with pytest.raises(Exception, match=error):
-        capture(CaptureRequest(FILE, "p.ntff", save_output=True, **changes))
+        capture(CaptureOptions(neff=FILE, session="p.ntff", save_output=True, **changes))
 
 
 def test_inputs_on_the_command_line_exclude_those_in_a_file(folder):

@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -12,9 +13,13 @@ from neff_bench.simulator.commands.cli import main
 from neff_bench.simulator.files.neff import write_neff
 from tests.simulator.programs import matmul
 
+FAULTS = Path(__file__).parents[1] / "faults"
+"""What makes neuron-sim misbehave as NEURON_SIM_FAULTS says."""
+
 
 def run(*arguments, cwd, **environment):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NEURON")}
+    kept["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FAULTS), kept.get("PYTHONPATH")]))
     return subprocess.run(
         [sys.executable, "-m", "neff_bench.simulator", *arguments], cwd=cwd, env=kept | environment, capture_output=True, text=True, timeout=120
     )  # fmt: skip

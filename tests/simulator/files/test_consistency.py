@@ -5,7 +5,8 @@ import random
 import msgspec
 import pytest
 
-from neff_bench.simulator.commands.capture import CaptureRequest, capture
+from neff_bench.simulator.commands.capture import capture
+from neff_bench.simulator.commands.cli import CaptureOptions
 from neff_bench.simulator.errors import CaptureError, SimulatorError
 from neff_bench.simulator.files import neff as files
 from neff_bench.simulator.files.consistency import inconsistency
@@ -81,7 +82,7 @@ def test_a_mutated_program_is_one_line_or_runs(tmp_path, monkeypatch, seed):
     path.write_bytes(header._replace(data_bytes=len(payload), uuid=files._uuid(bytes(data))).pack() + payload)
     monkeypatch.chdir(tmp_path)
     try:
-        capture(CaptureRequest(str(path), "profile.ntff", save_output=True))
+        capture(CaptureOptions(neff=str(path), save_output=True))
     except SimulatorError as error:
         assert "\n" not in str(error)
     else:

@@ -1,4 +1,4 @@
-"""Plays a toolchain that misbehaves on purpose, for tests of what drives it.
+"""Plays a toolchain that misbehaves on purpose, for tests of what drives it: `sitecustomize.py` beside this file puts it into neuron-sim.
 
 The environment variable NEURON_SIM_FAULTS names a JSON file (or is the JSON itself): a list of rules, tried in order.
 
@@ -19,18 +19,22 @@ Messages are those of real tools: AWS docs nrt-troubleshoot.rst, issues 1007 and
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
 import signal
 import sys
 import time
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
+import click
 import msgspec
 
 from neff_bench.simulator.errors import SimulatorError
 
 VARIABLE = "NEURON_SIM_FAULTS"
+SUBJECTS = {"compile": "model", "capture": "neff", "view": "neff", "show-session": "session_file"}
+"""The parameter of each command that a rule's `match` is asked of."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,48 @@ FAILURES: dict[str, Failure] = {
 _NAMES = frozenset(FAILURES) | {
     "nan", "crash_before", "crash_after", "crash", "hang", "partial", "empty_ntff", "garbage", "flood", "slow_start"
 }  # fmt: skip
+
+
+def play_in(commands: click.Group) -> None:
+    """Let the commands of neuron-sim play what is planned for each of their calls."""
+    for name, subject in SUBJECTS.items():
+        command = commands.commands[name]
+        command.callback = _playing(name, subject, command.callback)
+
+
+def _playing(name: str, subject: str, callback: Any) -> Any:
+    @functools.wraps(callback)
+    def call(**words: Any) -> Any:
+        fault = planned_fault(name, words[subject])
+        if name == "capture":
+            fault = _of_capture(fault, words)
+            _play_after_traces(fault)
+        before_work(fault)
+        result = callback(**words)
+        if name == "capture":
+            after_work(fault)
+        return result
+
+    return call
+
+
+def _of_capture(fault: Fault | None, words: dict[str, Any]) -> Fault | None:
+    """Return the planned fault; None for one that cannot happen in this call."""
+    notifications = words["enable_dge_notifs"] or os.environ.get("NEURON_RT_ENABLE_DGE_NOTIFICATIONS") == "1"
+    impossible = {*(() if notifications else ("dge_overflow",)), *(("oom",) if words["single_io"] else ())}
+    return None if fault is None or fault.name in impossible else fault
+
+
+def _play_after_traces(fault: Fault | None) -> None:
+    from neff_bench.simulator.files import ntff
+
+    write = ntff.write_ntff
+
+    def written(neff: Any, schedule: Any, timeline: Any, path: str, first_core: int) -> None:
+        write(neff, schedule, timeline, path, first_core)
+        after_trace(fault, path)
+
+    ntff.write_ntff = written
 
 
 def planned_fault(command: str, subject: str) -> Fault | None:
