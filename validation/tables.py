@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from neff_bench.chips.engines import ENGINES
 from neff_bench.parsers.ntff import read_ntff
-from neff_bench.simulator.calibration.operations import operations
+from neff_bench.simulator.calibration.operations import OPS, Operation, operation_of
 from validation import predictions
 from validation.gemm import GEMMS, LATER_GEMMS, gemm_rows
 from validation.replay import kernel_rows, replay, target_of
@@ -61,13 +62,23 @@ def _figures(directory: Path, profile_name: str, trace_name: str) -> dict[str, A
         },
         "dma_active_time_us": _us(summary["dma_active_time"]),
         "operations": [
-            [*operation, count, fastest_ns, median_ns]
-            for operation, count, fastest_ns, median_ns in operations(kernel_rows(profile))
+            [*operation, len(ns), min(ns), statistics.median(ns)]
+            for operation, ns in sorted(_durations_ns(kernel_rows(profile)).items())
         ],
         "replay_us": {
             column: {"model": _round(model), "measured": _round(real)} for column, model, real in replay(profile)
         },
     }
+
+
+def _durations_ns(rows: Iterable[dict[str, Any]]) -> dict[Operation, list[float]]:
+    """Return how long the operations of a profile's instructions last that the model has a cost of."""
+    found: dict[Operation, list[float]] = {}
+    for row in rows:
+        if row["opcode"] in (*OPS, "MATMUL", "ACT_TABLE_LOAD"):
+            operation = operation_of(row["opcode"], row["subgroup"], row["operands"], row["activation_fn"])
+            found.setdefault(operation, []).append(row["duration"])
+    return found
 
 
 def _table(origin: dict[str, Any], rows: Iterable[Row]) -> dict[str, Any]:

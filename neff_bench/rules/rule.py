@@ -16,7 +16,6 @@ from typing import Literal, TypeAlias
 from neff_bench.chips import chip_for
 from neff_bench.rules.call import Call, Kernel
 from neff_bench.rules.source import Source
-from neff_bench.rules.unjudged import UNJUDGED
 from neff_bench.sdk.release import names
 
 PREFIX = "NBL"
@@ -153,7 +152,7 @@ def rule(  # noqa: PLR0913 - a declaration
 ) -> None:
     """Declare a rule. Raises ValueError for a code that is taken, for no judge, and for a source or a release that is not known."""
     code = PREFIX + code
-    if code in RULES or code in UNJUDGED or not judges:
+    if code in RULES or not judges:
         raise ValueError(f"rule {code}: {'a judge is missing' if not judges else 'the code is taken'}")
     wrong = [*(set(source.split()) - SOURCES.keys()), *(set(sure) - SURE.keys()), *({since, until} - {None, *names()})]
     if wrong:

@@ -13,7 +13,7 @@ from neff_bench.doors.view_cli import view
 from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.parsers.profile_json import read_profile, read_summary
 from neff_bench.simulator.commands.capture import capture
-from neff_bench.simulator.commands.cli import CaptureOptions
+from neff_bench.simulator.commands.capture_options import CaptureOptions
 from neff_bench.simulator.files.neff import write_neff
 from tests.doors.programs import SCALE
 from tests.simulator.programs import matmul

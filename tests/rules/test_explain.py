@@ -1,22 +1,6 @@
-"""The page of the rules is made from their declarations."""
+"""A rule in full."""
 
-from pathlib import Path
-
-from neff_bench.rules import RULES
-from neff_bench.rules.explain import address, explained, page
-
-PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
-
-
-def test_the_page_is_that_of_the_declarations():
-    assert PAGE.read_text() == page(), "python -m neff_bench.rules > docs/rules.md"
-
-
-def test_each_rule_has_an_anchor_and_most_have_a_source_with_an_address():
-    text = page()
-    assert all(f'<a id="{code.lower()}"></a>{code}' in text for code in RULES)
-    known = [where for code in RULES if (where := address(code))]
-    assert len(known) > 0.9 * len(RULES) and all(where.startswith("https://") for where in known)
+from neff_bench.rules.explain import explained
 
 
 def test_a_rule_in_full_says_what_aws_says_and_where_it_is_from():

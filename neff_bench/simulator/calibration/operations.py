@@ -1,11 +1,9 @@
-"""Reads the operations of a profile's instructions, read from their operands, and how long the model has each last."""
+"""Reads the operation of a profile's instruction from its operands, and says how long the model has it last."""
 
 from __future__ import annotations
 
 import re
-import statistics
-from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from neff_bench.chips import Chip
 from neff_bench.chips.engines import ENGINES, TITLES, Engine
@@ -41,15 +39,6 @@ class Operation(NamedTuple):
     operands: tuple[Operand, ...]
     pointer: bool
     function: str
-
-
-class Measured(NamedTuple):
-    """Holds how often an operation occurs in a profile, and how long it lasts there, in nanoseconds."""
-
-    operation: Operation
-    occurrences: int
-    fastest_ns: float
-    median_ns: float
 
 
 def operation_of(opcode: str, engine: str, operands: str, function: str = "") -> Operation:
@@ -117,16 +106,3 @@ def stream_ns(product: Operation, chip: Chip) -> float:
 def _passes(product: Operation) -> int:
     """Return how often the columns of a product move through the PE."""
     return 2 if product.operands[0].dtype == "float32" else 1
-
-
-def operations(rows: Iterable[dict[str, Any]]) -> list[Measured]:
-    """Return the operations of a profile's instructions that the model has a cost of, by kind."""
-    durations: dict[Operation, list[float]] = {}
-    for row in rows:
-        if row["opcode"] in (*OPS, "MATMUL", "ACT_TABLE_LOAD"):
-            operation = operation_of(row["opcode"], row["subgroup"], row["operands"], row["activation_fn"])
-            durations.setdefault(operation, []).append(row["duration"])
-    return [
-        Measured(operation, len(values), min(values), statistics.median(values))
-        for operation, values in sorted(durations.items())
-    ]

@@ -22,7 +22,7 @@ from neff_bench.terminal import streams
 if TYPE_CHECKING:
     import numpy as np
 
-    from neff_bench.simulator.commands.cli import CaptureOptions
+    from neff_bench.simulator.commands.capture_options import CaptureOptions
 
 
 def executions(num: int, nth: int) -> tuple[int, tuple[int, ...]]:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from neff_bench.neffs.bundle import read_bundle, write_manifest
 from neff_bench.parsers.neff import read_neff
 from neff_bench.simulator.commands.capture import capture
-from neff_bench.simulator.commands.cli import CaptureOptions
+from neff_bench.simulator.commands.capture_options import CaptureOptions
 from neff_bench.simulator.files.neff import write_neff
 from neff_bench.simulator.nki.install import install
 from neff_bench.simulator.nki.spec import InputSpec

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neff_bench.simulator.commands.capture import capture, first_cores
-from neff_bench.simulator.commands.cli import CaptureOptions
+from neff_bench.simulator.commands.capture_options import CaptureOptions
 from neff_bench.simulator.commands.view import load_profile, summary_record
 from neff_bench.simulator.errors import CaptureError
 from neff_bench.simulator.files.neff import write_neff

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from neff_bench.simulator.commands.capture import capture
-from neff_bench.simulator.commands.cli import CaptureOptions
+from neff_bench.simulator.commands.capture_options import CaptureOptions
 from neff_bench.simulator.errors import CaptureError, SimulatorError
 from neff_bench.simulator.files import neff as files
 from neff_bench.simulator.files.consistency import inconsistency
