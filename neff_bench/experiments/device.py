@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,8 @@ HBM_SOURCE = re.compile(r"\bsrc=(\w+)@hbm:(\w+)\+\d+\[[-\d,]*\]\[([\d,]+)\]")
 @dataclass(frozen=True)
 class Build:
     """Holds what to build a matmul for. `dtype` may also be a float8 type here. `tile`: the sizes (M, K, N) to cut it into, None
-    for a kernel that chooses and keeps operands in SBUF."""
+    for a kernel that chooses and keeps operands in SBUF. `test_case`, `batch`: what asks for it, and how many times its rows; they change
+    nothing of what is built."""
 
     M: int
     K: int
@@ -42,6 +43,8 @@ class Build:
     target: str
     lnc: int
     tile: tuple[int, int, int] | None = None
+    test_case: str = field(default="", compare=False)
+    batch: int = field(default=1, compare=False)
 
     @property
     def kernel(self) -> str:

@@ -19,7 +19,7 @@ from neff_bench.errors import WrongCall
 from neff_bench.experiments import compilations
 from neff_bench.experiments.backends import AUTO, Backend, Host, Prepared, best_backend, open_backend
 from neff_bench.experiments.errors import DeviceLost, DoesNotFit, ExperimentError
-from neff_bench.experiments.workload import MatmulConfig, MlpConfig, Workload
+from neff_bench.experiments.workload import MatmulConfig, Workload
 from neff_bench.system.files import write_whole
 from neff_bench.terminal import streams
 
@@ -38,7 +38,7 @@ LOST = {
 """What a device says that will not answer again. Anything else, such as a failed compilation, costs one workload."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProfilingResult:
     """One timed workload. None: does not apply (M, K, N of an MLP; samples of a simulated time) or is not known.
 
@@ -49,24 +49,24 @@ class ProfilingResult:
     kernel. `compilations`: how often a compiler ran in the timed iterations, None for what is not compiled when it is called.
     """
 
-    M: int | None
-    K: int | None
-    N: int | None
+    M: int | None = None
+    K: int | None = None
+    N: int | None = None
     latency_ms: float | None
-    num_tiles_M: int | None
-    num_tiles_K: int | None
-    num_tiles_N: int | None
-    total_tiles: int | None
+    num_tiles_M: int | None = None
+    num_tiles_K: int | None = None
+    num_tiles_N: int | None = None
+    total_tiles: int | None = None
     kernel: str
-    b: int | None
-    s: int | None
-    h: int | None
-    i: int | None
+    b: int | None = None
+    s: int | None = None
+    h: int | None = None
+    i: int | None = None
     dtype: str
     backend: str
     device: str
     version: str
-    threads: int | None
+    threads: int | None = None
     p10_ms: float | None = None
     p90_ms: float | None = None
     mean_ms: float | None = None
@@ -147,8 +147,14 @@ class NPUMatmulProfiler:
             raise DoesNotFit(f"{config}: memory ran out on {self.backend.device}") from None
         except Exception as error:  # the boundary of one workload: frameworks and compilers raise what they like
             raise self._failure(config, error) from error
-        counted = compiled if prepared.compiles_itself else None
-        return self._result(config, times_ms, calls, warmup, prepared.compile_ms, counted)
+        return self._result_of(
+            config,
+            **_figures(times_ms),
+            warmup=warmup,
+            calls_per_iteration=calls,
+            compile_ms=prepared.compile_ms,
+            compilations=compiled if prepared.compiles_itself else None,
+        )
 
     def save_results_to_csv(self, results: Iterable[ProfilingResult], output_path: str | os.PathLike[str]) -> None:
         """Write results, whole or not at all; an older file is replaced only by a complete one. Raises `OSError`."""
@@ -178,59 +184,38 @@ class NPUMatmulProfiler:
         """Return the result of a workload that could not be timed."""
         return self._result_of(config, latency_ms=None, reason=reason)
 
-    def _result(
-        self,
-        config: Workload,
-        times_ms: Sequence[float],
-        calls: int,
-        warmup: int,
-        compile_ms: float | None,
-        counted: int | None,
-    ) -> ProfilingResult:
-        mean = statistics.fmean(times_ms)
-        return self._result_of(
-            config,
-            latency_ms=statistics.median(times_ms),
-            p10_ms=quantile(times_ms, 0.1),
-            p90_ms=quantile(times_ms, 0.9),
-            mean_ms=mean,
-            cv=statistics.pstdev(times_ms) / mean if mean else 0.0,
-            warmup=warmup,
-            iterations=len(times_ms),
-            calls_per_iteration=calls,
-            compile_ms=compile_ms,
-            compilations=counted,
-        )
-
     def _result_of(self, config: Workload, **told: Any) -> ProfilingResult:
         backend = self.backend
         about: dict[str, Any] = {"backend": backend.name, "device": backend.device, "version": backend.version}
         return result_of(config, threads=backend.threads, **about, **told)
 
 
+def _figures(times_ms: Sequence[float]) -> dict[str, Any]:
+    """Return what a result says of its samples."""
+    mean = statistics.fmean(times_ms)
+    return {
+        "latency_ms": statistics.median(times_ms),
+        "p10_ms": quantile(times_ms, 0.1),
+        "p90_ms": quantile(times_ms, 0.9),
+        "mean_ms": mean,
+        "cv": statistics.pstdev(times_ms) / mean if mean else 0.0,
+        "iterations": len(times_ms),
+    }
+
+
 def result_of(config: Workload, *, latency_ms: float | None, **told: Any) -> ProfilingResult:
     """Return a result with what follows from the workload filled in. `told`: further fields of `ProfilingResult`."""
-    matmul = config if isinstance(config, MatmulConfig) else None
-    mlp = config if isinstance(config, MlpConfig) else None
-    tiles: tuple[int | None, ...] = matmul.tiles if matmul else (None, None, None)
+    if isinstance(config, MatmulConfig):
+        m, k, n = config.tiles
+        told |= {"num_tiles_M": m, "num_tiles_K": k, "num_tiles_N": n, "total_tiles": m * k * n}
     return ProfilingResult(
-        M=matmul.M if matmul else None,
-        K=matmul.K if matmul else None,
-        N=matmul.N if matmul else None,
+        **config.dims,
         latency_ms=latency_ms,
-        num_tiles_M=tiles[0],
-        num_tiles_K=tiles[1],
-        num_tiles_N=tiles[2],
-        total_tiles=math.prod(matmul.tiles) if matmul else None,
         kernel=config.kernel,
-        b=mlp.b if mlp else None,
-        s=mlp.s if mlp else None,
-        h=mlp.h if mlp else None,
-        i=mlp.i if mlp else None,
         dtype=config.dtype,
         implementation=config.implementation,
         gflops_per_s=config.flops / latency_ms / 1e6 if latency_ms else None,
-        **{"threads": None, **told},
+        **told,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,71 +14,8 @@ from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
 from neff_bench.experiments.workload import DTYPES, MatmulConfig
 
 
-@dataclass(frozen=True)
-class Projection:
-    """C[M, N] = A[M, K] @ B[K, N] with M rows for each batch."""
-
-    name: str
-    M: int
-    N: int
-    K: int
-
-
-@dataclass(frozen=True)
-class ReportRow:
-    """One projection, dtype, batch and implementation. None is what is not known.
-
-    `device_us`: total time of the profile, fixed overhead included (`fixed_overhead_us` of it when simulated).
-    `host_ms`, `host_std_ms`: median and standard deviation of `host_backend`. `speedup`: host / device where both are
-    measured; a measured time over a simulated one is no speed-up.
-    `relative_error`: largest error / largest magnitude of the reference. Counts and sums of durations are over both cores.
-    `sbuf_peak_bytes`, `psum_peak_bytes`: of one partition. `dma_us`: time with a DMA under way. `reads_per_input_byte`: bytes
-    read from HBM / bytes of the inputs; `weight_loads`: how often each byte of the weights (B) is read.
-    """
-
-    test_case: str
-    M: int
-    N: int
-    K: int
-    batch: int
-    dtype: str
-    implementation: str
-    target: str
-    lnc: int
-    source: str | None
-    check: str | None
-    device_us: float | None
-    fixed_overhead_us: float | None
-    host_backend: str | None
-    host_ms: float | None
-    host_std_ms: float | None
-    speedup: float | None
-    max_abs_error: float | None
-    relative_error: float | None
-    device_gflops_per_s: float | None
-    host_gflops_per_s: float | None
-    total_tiles: int
-    device_us_per_tile: float | None
-    matmul_count: int | None
-    matmul_us: float | None
-    matmul_us_per_tile: float | None
-    accumulate_count: int | None
-    accumulate_us: float | None
-    transpose_count: int | None
-    transpose_us: float | None
-    sbuf_peak_bytes: int | None
-    psum_peak_bytes: int | None
-    hbm_read_bytes: int | None
-    hbm_write_bytes: int | None
-    tile: str | None
-    dma_us: float | None
-    reads_per_input_byte: float | None
-    weight_loads: float | None
-    reason: str | None
-
-
-def read_projections(path: Path) -> list[Projection]:
-    """Read a YAML file `name: {M: 64, N: 960, K: 768}`. Raises `BadResults` naming file and entry."""
+def read_projections(path: Path) -> dict[str, tuple[int, int, int]]:
+    """Return (M, N, K) by name from a YAML file `name: {M: 64, N: 960, K: 768}`. Raises `BadResults` naming file and entry."""
     import yaml
 
     try:
@@ -89,7 +26,7 @@ def read_projections(path: Path) -> list[Projection]:
         raise BadResults(f"{path}: not YAML: {' '.join(str(error).split())[:160]}") from None
     if not isinstance(data, dict) or not data:
         raise BadResults(f"{path}: expected entries such as my_proj: {{M: 64, N: 960, K: 768}}")
-    found = []
+    found = {}
     for name, sizes in data.items():
         if not isinstance(sizes, dict) or sorted(map(str, sizes)) != ["K", "M", "N"]:
             raise BadResults(f"{path}: {name}: expected the keys M, N and K")
@@ -97,29 +34,20 @@ def read_projections(path: Path) -> list[Projection]:
             MatmulConfig(sizes["M"], sizes["K"], sizes["N"])
         except WrongCall as error:
             raise BadResults(f"{path}: {name}: {error}") from None
-        found.append(Projection(str(name), sizes["M"], sizes["N"], sizes["K"]))
+        found[str(name)] = (sizes["M"], sizes["N"], sizes["K"])
     return found
 
 
-@dataclass(frozen=True)
-class Work:
-    """One row to be: a projection, how many times its rows, and what is built for it."""
-
-    projection: Projection
-    batch: int
-    build: Build
-
-
-def report(work: Sequence[Work], toolchain: str, runs: int, threads: int, store: Path) -> list[ReportRow]:
-    """Build, profile and time everything. Raises `WrongCall` when a stage refuses the call, and `ExperimentError`."""
-    builds = list(dict.fromkeys(one.build for one in work))
-    rows = build_and_profile(builds, store, toolchain)
-    host = _time_host(builds, runs, threads)
-    counted = read_instructions(store, {build.name: rows[build.name] for build in builds if build.name in rows})
+def report(builds: Sequence[Build], toolchain: str, runs: int, threads: int, store: Path) -> list[dict[str, Any]]:
+    """Build, profile and time everything; returns a record for each of `builds`. Raises `WrongCall` when a stage refuses the call, and
+    `ExperimentError`."""
+    distinct = list(dict.fromkeys(builds))
+    rows = build_and_profile(distinct, store, toolchain)
+    host = _time_host(distinct, runs, threads)
+    counted = read_instructions(store, {build.name: rows[build.name] for build in distinct if build.name in rows})
     return [
-        _row(one, rows.get(name), counted.get(name), host.get((one.build.config, one.build.dtype)), store)
-        for one in work
-        for name in (one.build.name,)
+        _record(build, rows.get(build.name), counted.get(build.name), host.get((build.config, build.dtype)), store)
+        for build in builds
     ]
 
 
@@ -137,14 +65,22 @@ def _time_host(builds: Sequence[Build], runs: int, threads: int) -> dict[tuple[M
     return found
 
 
-def _row(
-    work: Work,
+def _record(
+    build: Build,
     row: Mapping[str, Any] | None,
     instructions: Instructions | None,
     host: ProfilingResult | None,
     store: Path,
-) -> ReportRow:
-    build = work.build
+) -> dict[str, Any]:
+    """Return what is told of a build; None is what is not known.
+
+    `device_us`: total time of the profile, fixed overhead included (`fixed_overhead_us` of it when simulated).
+    `host_ms`, `host_std_ms`: median and standard deviation of `host_backend`. `speedup`: host / device where both are
+    measured; a measured time over a simulated one is no speed-up.
+    `relative_error`: largest error / largest magnitude of the reference. Counts and sums of durations are over both cores.
+    `sbuf_peak_bytes`, `psum_peak_bytes`: of one partition. `dma_us`: time with a DMA under way. `reads_per_input_byte`: bytes
+    read from HBM / bytes of the inputs; `weight_loads`: how often each byte of the weights (B) is read.
+    """
     if row is None:
         raise ExperimentError(f"{build.name}: stage 2 gave no row for it")
     bundle = store / build.name
@@ -154,43 +90,48 @@ def _row(
     device_us = row["total_time_us"]
     total_tiles = build.total_tiles
     sbuf_peak_bytes, psum_peak_bytes = _peaks(bundle, row)
-    return ReportRow(
-        test_case=work.projection.name,
-        M=build.M,
-        N=build.N,
-        K=build.K,
-        batch=work.batch,
-        dtype=build.dtype,
-        implementation=build.implementation,
-        target=build.target,
-        lnc=build.lnc,
-        source=row["source"],
-        check=row["check"],
-        device_us=device_us,
-        fixed_overhead_us=row.get("fixed_overhead_us"),
-        host_backend=f"{host.backend} {host.version}" if host else None,
-        host_ms=host.latency_ms if host else None,
-        host_std_ms=host.std_ms if host else None,
+    per_tile = {
+        "device_us_per_tile": device_us / total_tiles if device_us else None,
+        "matmul_count": counts.pop("matmul_count"),
+        "matmul_us": counts.pop("matmul_us"),
+        "matmul_us_per_tile": instructions.matmul_us / total_tiles if instructions else None,
+    }
+    return {
+        "test_case": build.test_case,
+        "M": build.M,
+        "N": build.N,
+        "K": build.K,
+        "batch": build.batch,
+        "dtype": build.dtype,
+        "implementation": build.implementation,
+        "target": build.target,
+        "lnc": build.lnc,
+        "source": row["source"],
+        "check": row["check"],
+        "device_us": device_us,
+        "fixed_overhead_us": row.get("fixed_overhead_us"),
+        "host_backend": f"{host.backend} {host.version}" if host else None,
+        "host_ms": host.latency_ms if host else None,
+        "host_std_ms": host.std_ms if host else None,
         # A simulated device against a real host would be a ratio of two different things.
-        speedup=_speedup(host, device_us) if row["source"] == "measured" else None,
-        max_abs_error=row["max_abs_error"],
-        relative_error=relative_error(bundle, row["max_abs_error"]) if row["status"] == "profiled" else None,
-        device_gflops_per_s=build.config.flops / device_us / 1e3 if device_us else None,
-        host_gflops_per_s=host.gflops_per_s if host else None,
-        total_tiles=total_tiles,
-        device_us_per_tile=device_us / total_tiles if device_us else None,
-        matmul_us_per_tile=instructions.matmul_us / total_tiles if instructions else None,
+        "speedup": _speedup(host, device_us) if row["source"] == "measured" else None,
+        "max_abs_error": row["max_abs_error"],
+        "relative_error": relative_error(bundle, row["max_abs_error"]) if row["status"] == "profiled" else None,
+        "device_gflops_per_s": build.config.flops / device_us / 1e3 if device_us else None,
+        "host_gflops_per_s": host.gflops_per_s if host else None,
+        "total_tiles": total_tiles,
+        **per_tile,
         **counts,
-        sbuf_peak_bytes=sbuf_peak_bytes,
-        psum_peak_bytes=psum_peak_bytes,
-        hbm_read_bytes=row["hbm_read_bytes"],
-        hbm_write_bytes=row["hbm_write_bytes"],
-        tile="x".join(map(str, build.tile)) if build.tile else None,
-        dma_us=row["dma_active_us"],
-        reads_per_input_byte=row["hbm_read_bytes"] / sum(build.input_bytes) if row["hbm_read_bytes"] else None,
-        weight_loads=_weight_loads(build, instructions),
-        reason=row["reason"],
-    )
+        "sbuf_peak_bytes": sbuf_peak_bytes,
+        "psum_peak_bytes": psum_peak_bytes,
+        "hbm_read_bytes": row["hbm_read_bytes"],
+        "hbm_write_bytes": row["hbm_write_bytes"],
+        "tile": "x".join(map(str, build.tile)) if build.tile else None,
+        "dma_us": row["dma_active_us"],
+        "reads_per_input_byte": row["hbm_read_bytes"] / sum(build.input_bytes) if row["hbm_read_bytes"] else None,
+        "weight_loads": _weight_loads(build, instructions),
+        "reason": row["reason"],
+    }
 
 
 def _speedup(host: ProfilingResult | None, device_us: float | None) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from neff_bench.terminal.command import command
 from neff_bench.terminal.options import PATH, OutputOptions, option, takes
 
 if TYPE_CHECKING:
-    from neff_bench.experiments.projection import Projection, ReportRow
     from neff_bench.terminal.answer import Answer
 
 DTYPES = ("float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
@@ -127,18 +126,17 @@ def linear_projection(options: ProjectionOptions) -> int:
       neff-bench linear-projection --test-case k_proj --dtype float32 --dtype bfloat16 --dtype float8_e4m3
       neff-bench linear-projection --cases mine.yaml --batch 1 --batch 4 --output report.json
     """
-    from neff_bench.experiments.projection import Projection, read_projections
+    from neff_bench.experiments.projection import read_projections
     from neff_bench.stage1_generate.shapes.presets import LINEAR_PROJECTIONS
 
-    known = {name: Projection(name, *sizes) for name, sizes in LINEAR_PROJECTIONS.items()}
-    own = {projection.name: projection for projection in read_projections(options.file)} if options.file else {}
-    known |= own
+    own = read_projections(options.file) if options.file else {}
+    known = LINEAR_PROJECTIONS | own
     unknown = [name for name in options.cases if name not in known]
     if unknown:
         raise WrongCall(f"--test-case {unknown[0]}: expected one of {', '.join(known)}")
     sizes = (options.tile_m, options.tile_k, options.tile_n)
     m, k, n = (size or TILE for size in sizes)
-    chosen = [known[name] for name in options.cases or own or known]
+    chosen = {name: known[name] for name in options.cases or own or known}
     return _run(options, chosen, options.dtype, options.batch, (m, k, n) if any(sizes) else None)
 
 
@@ -152,20 +150,18 @@ def tile(options: TileOptions) -> int:
       neff-bench tile --dtype float32 --tile-m 64 --tile-n 128 --tile-k 128
       neff-bench tile --dtype bfloat16 --dtype float32
     """
-    from neff_bench.experiments.projection import Projection
-
     for name, limit in (("m", M_TILE), ("n", N_TILE), ("k", K_TILE)):
         size = getattr(options, f"tile_{name}")
         if not 1 <= size <= limit:
             raise WrongCall(
                 f"--tile-{name} {size}: one tile has from 1 to {limit}; linear-projection takes larger matmuls"
             )
-    return _run(options, [Projection("tile", options.tile_m, options.tile_n, options.tile_k)], options.dtype)
+    return _run(options, {"tile": (options.tile_m, options.tile_n, options.tile_k)}, options.dtype)
 
 
 def _run(
     options: DeviceOptions,
-    projections: list[Projection],
+    projections: dict[str, tuple[int, int, int]],
     dtypes: tuple[str, ...],
     batches: tuple[int, ...] = (),
     tile: tuple[int, int, int] | None = None,
@@ -179,37 +175,36 @@ def _run(
         raise WrongCall("--tile-m, --tile-k and --tile-n are of the nki kernel; the compiler chooses for xla")
     from neff_bench.experiments.device import Build
     from neff_bench.experiments.output import emit
-    from neff_bench.experiments.projection import Work, report
+    from neff_bench.experiments.projection import report
 
-    work = [
-        Work(one, batch, Build(batch * one.M, one.K, one.N, dtype, implementation, options.target, lnc, tile))
-        for one in projections
+    builds = [
+        Build(batch * m, k, n, dtype, implementation, options.target, lnc, tile, name, batch)
+        for name, (m, n, k) in projections.items()
         for batch in batches or (1,)
         for dtype in dtypes or ("float32",)
         for implementation in options.implementation or ("nki",)
     ]
-    rows = report(work, options.toolchain, options.num_runs, options.threads, options.out)
+    rows = report(builds, options.toolchain, options.num_runs, options.threads, options.out)
     emit(_answer(rows), format, options.output)
-    return 1 if any(row.device_us is None or row.check != "passed" for row in rows) else 0
+    return 1 if any(row["device_us"] is None or row["check"] != "passed" for row in rows) else 0
 
 
-def _answer(rows: list[ReportRow]) -> Answer:
+def _answer(records: list[dict[str, Any]]) -> Answer:
     from neff_bench.experiments.output import answer, grid
 
-    records = [asdict(row) for row in rows]
-    first = rows[0]
-    sources = sorted({row.source for row in rows if row.source})
-    backend = next((row.host_backend for row in rows if row.host_backend), None)
-    device = f"device: {first.target} LNC {first.lnc}, {' and '.join(sources) or 'no profile'}"
-    if first.fixed_overhead_us:
-        device += f" (fixed overhead of any run {first.fixed_overhead_us:.1f} us included)"
+    first = records[0]
+    sources = sorted({row["source"] for row in records if row["source"]})
+    backend = next((row["host_backend"] for row in records if row["host_backend"]), None)
+    device = f"device: {first['target']} LNC {first['lnc']}, {' and '.join(sources) or 'no profile'}"
+    if first["fixed_overhead_us"]:
+        device += f" (fixed overhead of any run {first['fixed_overhead_us']:.1f} us included)"
     notes = [f"{device}; host: {backend}, median ± standard deviation" if backend else f"{device}; host: not timed"]
     if backend and "simulated" in sources:
         notes.append("no speed-up: the host is measured and the device simulated")
     notes.append("matmul, accumulate and transpose times are sums over instructions and cores, which overlap")
     notes.append("reads/byte: bytes read from HBM / bytes of both inputs; weight loads: how often B is read")
     notes.append("energy: not known; there is no public figure for the power of a NeuronCore under load")
-    notes += [f"{row.test_case} {row.dtype}: {row.reason}" for row in rows if row.reason]
+    notes += [f"{row['test_case']} {row['dtype']}: {row['reason']}" for row in records if row["reason"]]
     times, kernel, memory = (_known(heads, records) for heads in (TIMES, KERNEL, MEMORY))
     return answer(records, [grid(records, times), grid(records, kernel), grid(records, memory, notes)])
 

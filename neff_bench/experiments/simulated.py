@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,6 @@ def transfers(workload: Workload, target: str) -> tuple[float, str]:
     return transfer_ms, error
 
 
-KERNELS = {
-    "matmul": ("neff_bench.stage1_generate.kernels.matmul_nki:matmul", ("lhs", "rhs")),
-    "mlp": ("neff_bench.stage1_generate.kernels.mlp_nki:mlp", ("hidden", "gate_w", "up_w", "down_w")),
-}
-"""Kernel of a workload → our implementation in NKI, and the names of its inputs in the order of the workload's."""
-
-
 class SimulatedProfiler:
     """As `NPUMatmulProfiler`, for a device that is not there. Each number is the model's; nothing is timed."""
 
@@ -59,11 +53,12 @@ class SimulatedProfiler:
         from neff_bench.doors.estimation import estimate, records_alike
         from neff_bench.errors import NeffBenchError
 
-        entry, inputs, arguments = self._call(config)
+        kernel = nki_kernel(replace(config, implementation=config.implementation or "nki"), self.lnc, self.nkilib)
+        inputs = {name: (tensor.shape, tensor.dtype) for name, tensor in zip(kernel.names, kernel.tensors, strict=True)}
         try:
-            given: dict[str, Any] = {"target": self.target, "lnc": self.lnc, "arguments": arguments}
-            row = estimate(entry, inputs, flops=config.flops, **given)
-            alike = records_alike(entry, inputs, **given) if config.implementation else None
+            given: dict[str, Any] = {"target": self.target, "lnc": self.lnc, "arguments": kernel.arguments}
+            row = estimate(kernel.entry, inputs, flops=config.flops, **given)
+            alike = records_alike(kernel.entry, inputs, **given) if config.implementation else None
         except NeffBenchError as error:
             raise ExperimentError(f"{config}: {' '.join(str(error).split())}") from error
         if row.total_time_us is None:
@@ -84,15 +79,6 @@ class SimulatedProfiler:
             # A program that is another one when it is recorded again has no key that a cache could know it by.
             compilations=None if alike is None else 0 if alike else iterations,
         )
-
-    def _call(self, config: Workload) -> tuple[str, dict[str, Any], dict[str, Any]]:
-        """Return the entry, inputs by parameter and further arguments of the kernel."""
-        if config.implementation is None:
-            entry, names = KERNELS[config.kernel]
-            return entry, {name: (shape, config.dtype) for name, shape in zip(names, config.inputs)}, {}
-        kernel = nki_kernel(config, self.lnc, self.nkilib)
-        inputs = {name: (tensor.shape, tensor.dtype) for name, tensor in zip(kernel.names, kernel.tensors, strict=True)}
-        return kernel.entry, inputs, kernel.arguments
 
     def failed(self, config: Workload, reason: str) -> ProfilingResult:
         """Return the result of a workload that has none."""

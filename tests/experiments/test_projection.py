@@ -4,7 +4,7 @@ import pytest
 
 from neff_bench.experiments import projection
 from neff_bench.experiments.device import Build
-from neff_bench.experiments.projection import Projection, Work, report
+from neff_bench.experiments.projection import report
 
 
 def row(source):
@@ -19,9 +19,11 @@ def test_only_two_measured_times_make_a_speed_up(tmp_path, monkeypatch, capsys, 
     monkeypatch.setattr(
         projection, "build_and_profile", lambda builds, store, toolchain: {build.name: row(source) for build in builds}
     )
-    work = Work(Projection("mine", 8, 16, 32), 1, Build(8, 32, 16, "float32", "nki", "trn2", 1))
-    (found,) = report([work], toolchain="neuron", runs=3, threads=1, store=tmp_path)
-    expected = 1e3 * found.host_ms / 50.0 if source == "measured" else None
-    assert found.speedup == (pytest.approx(expected) if expected else None)
-    assert found.reads_per_input_byte == 4096 / (4 * (8 * 32 + 32 * 16))
-    assert found.matmul_count is None and "instructions not counted: its trace is not there" in capsys.readouterr().err
+    build = Build(8, 32, 16, "float32", "nki", "trn2", 1, test_case="mine")
+    (found,) = report([build], toolchain="neuron", runs=3, threads=1, store=tmp_path)
+    expected = 1e3 * found["host_ms"] / 50.0 if source == "measured" else None
+    assert found["speedup"] == (pytest.approx(expected) if expected else None)
+    assert found["reads_per_input_byte"] == 4096 / (4 * (8 * 32 + 32 * 16))
+    assert (
+        found["matmul_count"] is None and "instructions not counted: its trace is not there" in capsys.readouterr().err
+    )
