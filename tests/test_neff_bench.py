@@ -14,7 +14,7 @@ def test_help_lists_every_command_without_importing_any():
         "import sys; from click.testing import CliRunner; from neff_bench.cli import COMMANDS, main;"
         "out = CliRunner().invoke(main, ['--help']).output;"
         "missing = [name for name in COMMANDS if name not in out];"
-        "rooms = {entry.module for entry in COMMANDS.values()} & set(sys.modules);"
+        "rooms = {f'neff_bench.{entry.module}' for entry in COMMANDS.values()} & set(sys.modules);"
         "print(missing, sorted(rooms), 'numpy' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)

@@ -70,7 +70,7 @@ def changed_kernels(checkout: Path, shapes: Path, out: Path | None, timeout: flo
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder of the new cases.")
 @click.option("--kernel", "names", multiple=True, metavar="NAME", help="Only this kernel (repeatable).")
 @TIMEOUT
-def discover_cases(checkout: Path, shapes: Path | None, out: Path, names: tuple[str, ...], timeout: float) -> int:
+def discover(checkout: Path, shapes: Path | None, out: Path, names: tuple[str, ...], timeout: float) -> int:
     """Write a case of each kernel that the shapes file has none of, with the inputs of nki-library's own tests.
 
     The tests run up to the launch of the kernel. OUT/shapes.yaml holds the cases of the shapes file and the new ones, and
@@ -79,8 +79,8 @@ def discover_cases(checkout: Path, shapes: Path | None, out: Path, names: tuple[
     \b
     neff-bench discover ~/nki-library --out discovered --kernel cumsum
     """
+    from neff_bench.nkilib import discover as tests
     from neff_bench.nkilib.changed import covered, library_of
-    from neff_bench.nkilib.discover import discover
     from neff_bench.stage1_generate.shapes.read import read_shapes
 
     shapes = shapes or checkout / "benchmarks" / "shapes.yaml"
@@ -94,7 +94,7 @@ def discover_cases(checkout: Path, shapes: Path | None, out: Path, names: tuple[
         raise WrongCall(f"--kernel {unknown[0]}: no kernel of {checkout} has that name (there are: {known})")
     globs = covered(library, cases)
     wanted = [kernel for kernel in library.kernels if kernel.entry not in globs and (not names or kernel.name in names)]
-    found = discover(library, wanted, shapes, out, timeout)
+    found = tests.discover(library, wanted, shapes, out, timeout)
     for name in found.cases:
         streams.line(f"covered: {name}")
     for name, reason in found.reasons.items():

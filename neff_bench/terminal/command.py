@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from neff_bench.errors import DONE, FAILED, WRONG, NeffBenchError, exit_code, meant
-from neff_bench.installation import VERSION
+from neff_bench.installation import PACKAGE, VERSION
 from neff_bench.system import signals
 from neff_bench.terminal import streams
 
@@ -65,6 +66,44 @@ class Group(_Answering, click.Group):
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             ctx.fail(f"No such command {args[0]!r}{meant(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
+
+
+class Lazy(NamedTuple):
+    """A command that is imported when it is called: the module that holds it under its name, below this package, and its line of help."""
+
+    module: str
+    help: str
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its module is there: a copy of the project may leave some out."""
+        return PACKAGE.joinpath(*self.module.split(".")).with_suffix(".py").is_file()
+
+
+class LazyGroup(Group):
+    """A group with commands of modules of their own, `lazy`, beside those that are added to it."""
+
+    lazy: Mapping[str, Lazy]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, in the order of the help text."""
+        return [*(name for name, entry in self.lazy.items() if entry.is_there), *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None for a name that is not there."""
+        entry = self.lazy.get(cmd_name)
+        if entry is None or not entry.is_there:
+            return super().get_command(ctx, cmd_name)
+        module = importlib.import_module(f"{PACKAGE.name}.{entry.module}")
+        found: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands, without importing any."""
+        said = {name: self.lazy[name].help if name in self.lazy else "" for name in self.list_commands(ctx)}
+        added = {name: self.commands[name].get_short_help_str(90) for name in said if name in self.commands}
+        with formatter.section("Commands"):
+            formatter.write_dl(list((said | added).items()))
 
 
 def command(name: str, version: Callable[[], str] | None = None, **attributes: Any) -> Callable[[Function], Command]:

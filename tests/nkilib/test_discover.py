@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from neff_bench.nkilib.changed import covered, library_of
-from neff_bench.nkilib.coverage_cli import discover_cases
+from neff_bench.nkilib.coverage_cli import discover
 from neff_bench.stage1_generate.jobs.tensors import draw
 from neff_bench.stage1_generate.own_kernel import kernel_of
 from neff_bench.stage1_generate.shapes.read import read_shapes
@@ -162,7 +162,7 @@ def found(tmp_path_factory):
     shapes = folder / "shapes.yaml"
     shapes.write_text("cases:\n  - {kernel: mlp, implementation: nkilib, b: 1, s: 1, h: 128, i: 128}\n")
     out = folder / "discovered"
-    return out, CliRunner().invoke(discover_cases, [str(folder), "--shapes", str(shapes), "--out", str(out)])
+    return out, CliRunner().invoke(discover, [str(folder), "--shapes", str(shapes), "--out", str(out)])
 
 
 def test_the_smallest_launch_of_a_test_becomes_a_case_with_its_tensors(found):
@@ -243,7 +243,7 @@ def test_tests_that_cannot_be_loaded_are_not_said_to_launch_nothing(tmp_path):
         "--kernel",
         "sums",
     ]
-    said = CliRunner().invoke(discover_cases, words).stdout
+    said = CliRunner().invoke(discover, words).stdout
     assert (
         "not covered: sums: test_sums.py cannot be loaded: ModuleNotFoundError: No module named 'not_there'; " in said
     )

@@ -14,38 +14,22 @@ from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.simulator.commands.capture_options import CaptureOptions
 from neff_bench.simulator.commands.version import VERSION_NAMES, version
 from neff_bench.terminal import streams
-from neff_bench.terminal.command import Command, Group, command, group
+from neff_bench.terminal.command import Command, Lazy, LazyGroup, command, group
 from neff_bench.terminal.formats import FORMATS
 from neff_bench.terminal.options import OutputOptions, argument, flag, option, takes
 from neff_bench.terminal.output import write_answer
 from neff_bench.terminal.text import plain_json, plain_lines
 
-_LAZY = {"nkilib-tests": "neff_bench.simulator.commands.nkilib_tests"}
-_LAZY_HELP = {"nkilib-tests": "Run nki-library's own tests in their simulation mode."}
 
+class _Commands(LazyGroup):
+    """Lists all commands by name."""
 
-class _Commands(Group):
-    """Adds the commands that live in modules of their own, loaded when they are called."""
+    lazy = {
+        "nkilib-tests": Lazy("simulator.commands.nkilib_tests", "Run nki-library's own tests in their simulation mode.")
+    }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *_LAZY])
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        lazy = _LAZY.get(cmd_name)
-        if lazy is None:
-            return super().get_command(ctx, cmd_name)
-        from importlib import import_module
-
-        found: click.Command = import_module(lazy).main
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = []
-        for name in self.list_commands(ctx):
-            command = None if name in _LAZY else self.get_command(ctx, name)
-            rows.append((name, command.get_short_help_str(90) if command else _LAZY_HELP[name]))
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        return sorted(super().list_commands(ctx))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and self.get_command(ctx, args[0]) is None:

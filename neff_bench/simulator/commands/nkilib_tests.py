@@ -70,7 +70,7 @@ class NkilibTestsOptions:
 
 @command("nkilib-tests", context_settings={"ignore_unknown_options": True})
 @takes(NkilibTestsOptions)
-def main(options: NkilibTestsOptions) -> None:
+def nkilib_tests(options: NkilibTestsOptions) -> None:
     """Run the tests of the nki-library checkout at PATH in simulation. Other arguments go to pytest.
 
     Paths of tests are relative to PATH; without one, all of test/integration/nkilib/core runs. What the tests leave
@@ -157,4 +157,4 @@ def _check(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    nkilib_tests()

@@ -17,7 +17,7 @@ nkilib_plugin.pytest_load_initial_conftests()
 
 
 def test_a_directory_that_is_no_checkout_is_one_line(tmp_path):
-    result = CliRunner().invoke(nkilib_tests.main, [str(tmp_path)])
+    result = CliRunner().invoke(nkilib_tests.nkilib_tests, [str(tmp_path)])
     assert result.exit_code == 1
     assert result.stderr.strip() == f"error: {tmp_path}: no nki-library checkout: src/nkilib_src is missing"
 
@@ -27,7 +27,7 @@ def test_missing_packages_are_named(tmp_path, monkeypatch):
     (tmp_path / "test").mkdir()
     (tmp_path / "test" / "conftest.py").touch()
     monkeypatch.setattr(nkilib_tests, "_PACKAGES", {"no_such_module": "no-such-package", "click": "click"})
-    result = CliRunner().invoke(nkilib_tests.main, [str(tmp_path)])
+    result = CliRunner().invoke(nkilib_tests.nkilib_tests, [str(tmp_path)])
     assert result.exit_code == 1
     assert result.stderr.strip().endswith("pip install no-such-package")
 
