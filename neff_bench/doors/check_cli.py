@@ -16,15 +16,13 @@ from neff_bench.errors import WrongCall
 from neff_bench.installation import __version__
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
-from neff_bench.terminal.options import PATH, argument, flag, option, takes
+from neff_bench.terminal.options import FILE, PATH, argument, flag, option, takes
 from neff_bench.terminal.output import write_text
 from neff_bench.terminal.text import plain
 
 if TYPE_CHECKING:
     from neff_bench.doors.judging import Judged
     from neff_bench.rules.findings import Finding
-
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import msgspec
 
+from neff_bench.chips import NAMES
 from neff_bench.doors.inputs import InputShape
 from neff_bench.errors import WrongCall
+from neff_bench.sdk.installed import OPTION, judged_by
+from neff_bench.terminal.options import FILE, argument, option
 
 if TYPE_CHECKING:
     from neff_bench.neffs.case import Case
@@ -47,6 +51,35 @@ class Subject(msgspec.Struct, tag=True, frozen=True, kw_only=True):
         """Those that are named, the kernel's own first."""
         named = [self.file, self.shapes, (self.reference or "").rpartition(":")[0]]
         return [Path(one) for one in named if one.endswith((".py", ".yaml", ".yml"))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubjectOptions:
+    """Holds which kernel is meant, on what, for which chip and release."""
+
+    inputs: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[INPUT=SHAPE:DTYPE|ARGUMENT=VALUE]...")
+    shapes: Path | None = option(type=FILE, help="Take the cases of this shapes file that name the kernel.")
+    only: str = option(default="*", metavar="GLOB", help="Take only the cases of the shapes file with such a name.")
+    reference: str | None = option(
+        metavar="FILE.py:FUNCTION", help="Function that computes what is right; outputs are compared with it."
+    )
+    implementation: str = option(
+        default="nki", type=click.Choice(["nki", "xla"]), show_default=True, help="xla: a jax function."
+    )
+    target: str | None = option(
+        type=click.Choice(list(NAMES)), help="Chip.  [default: that of the shapes file, else trn2]"
+    )
+    lnc: int | None = option(
+        type=click.IntRange(1, 2), help="Physical cores in the logical core.  [default: 1, as AWS launches]"
+    )
+    sdk: str | None = option(metavar="RELEASE", help=OPTION)
+
+    def subject(self, what: str) -> Subject:
+        """Return what these options name with the first word of the command. Raises WrongCall."""
+        return subject_of(
+            what, self.inputs, self.shapes, self.reference, implementation=self.implementation, target=self.target,
+            lnc=self.lnc, sdk=judged_by(self.sdk), only=self.only,
+        )  # fmt: skip
 
 
 def subject_of(what: str, words: Sequence[str], shapes: Path | None, reference: str | None, **rest: Any) -> Subject:

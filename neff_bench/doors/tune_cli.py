@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from neff_bench.chips import NAMES
 from neff_bench.chips.calibration_option import calibration_option
+from neff_bench.doors.subject import SubjectOptions
 from neff_bench.errors import WrongCall
-from neff_bench.sdk.installed import OPTION, judged_by
+from neff_bench.sdk.installed import judged_by
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 from neff_bench.terminal.options import OutputOptions, argument, option, takes
@@ -20,29 +19,19 @@ from neff_bench.terminal.options import OutputOptions, argument, option, takes
 if TYPE_CHECKING:
     from neff_bench.doors.tune.variants import Answer, Limits
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @dataclass(frozen=True, kw_only=True)
-class TuneOptions(OutputOptions):
+class TuneOptions(SubjectOptions, OutputOptions):
     """Holds which variants are estimated, and how much each may take."""
 
     what: str = argument(default="-", metavar="[KERNEL.py:FUNCTION|VARIANTS.jsonl]")
-    inputs: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[INPUT=SHAPE:DTYPE|ARGUMENT=VALUE]...")
     vary: tuple[str, ...] = option(
         default=(), multiple=True, metavar="NAME=VALUES",
         help="Values of an argument, else of a constant of the file: TILE_N=128,256 or BUFS=1:4 (repeatable).",
     )  # fmt: skip
     trials: int = option(default=200, type=click.IntRange(1), show_default=True, help="Search a larger grid by so many variants.")  # fmt: skip
     seed: int = option(default=0, show_default=True, help="Seed of that search.")
-    shapes: Path | None = option(type=FILE, help="Take the case of this shapes file that names the kernel.")
-    only: str = option(default="*", metavar="GLOB", help="Take the case of the shapes file with such a name.")
-    reference: str | None = option(metavar="FILE.py:FUNCTION", help="Function that computes what is right; the outputs of the ten fastest are compared with it.")  # fmt: skip
-    implementation: str = option(default="nki", type=click.Choice(["nki", "xla"]), show_default=True, help="xla: a jax function.")  # fmt: skip
-    target: str | None = option(type=click.Choice(list(NAMES)), help="Chip.  [default: that of the shapes file, else trn2]")  # fmt: skip
-    lnc: int | None = option(type=click.IntRange(1, 2), help="Physical cores in the logical core.  [default: 1, as AWS launches]")  # fmt: skip
     top: int | None = option(type=click.IntRange(1), help="Print the N fastest at the end.")
-    sdk: str | None = option(metavar="RELEASE", help=OPTION)
     jobs: int | None = option(type=click.IntRange(1, 1024), help="Variants at once.  [default: the CPUs]")
     timeout: float = option(default=60.0, type=click.FloatRange(0.01), show_default=True, help="Seconds for one variant.")  # fmt: skip
     force: bool = option(default=False, is_flag=True, help="Estimate also what an earlier call has answered.")
@@ -126,7 +115,7 @@ def _lines(options: TuneOptions) -> int:
 
 def _kernel(options: TuneOptions) -> int:
     """Answer with the ranked variants of one kernel."""
-    from neff_bench.doors.subject import cases_of, subject_of
+    from neff_bench.doors.subject import cases_of
     from neff_bench.doors.tune import ranks
     from neff_bench.doors.tune.search import Search, choices_of
     from neff_bench.terminal.output import is_page, write_answer, write_text
@@ -135,10 +124,7 @@ def _kernel(options: TuneOptions) -> int:
     form = "" if page else options.format
     if not options.vary:
         raise WrongCall(f"{options.what}: what varies? Say --vary NAME=VALUE,VALUE, such as --vary TILE_N=128,256,512")
-    subject = subject_of(
-        options.what, options.inputs, options.shapes, options.reference, implementation=options.implementation,
-        target=options.target, lnc=options.lnc, only=options.only,
-    )  # fmt: skip
+    subject = options.subject(options.what)
     cases = cases_of(subject)
     if len(cases) > 1:
         raise WrongCall(f"{options.shapes}: {len(cases)} cases name the kernel; choose one, --only {cases[0].name}")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from signal import SIGINT
 from typing import TYPE_CHECKING
 
 import click
 
-from neff_bench.chips import NAMES
+from neff_bench.doors.subject import SubjectOptions
 from neff_bench.errors import DONE, WrongCall
 from neff_bench.installation import pip_install
-from neff_bench.sdk.installed import OPTION
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 from neff_bench.terminal.options import argument, option, takes
@@ -20,30 +18,12 @@ from neff_bench.terminal.options import argument, option, takes
 if TYPE_CHECKING:
     from neff_bench.doors.watch.session import State
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @dataclass(frozen=True, kw_only=True)
-class WatchOptions:
+class WatchOptions(SubjectOptions):
     """Holds what is watched, and how that is told."""
 
     what: str = argument(required=True, metavar="KERNEL.py:FUNCTION|SHAPES.yaml|SCRIPT.py")
-    inputs: tuple[str, ...] = argument(default=(), nargs=-1, metavar="[INPUT=SHAPE:DTYPE|ARGUMENT=VALUE]...")
-    shapes: Path | None = option(type=FILE, help="Watch the cases of this shapes file that name the kernel.")
-    only: str = option(default="*", metavar="GLOB", help="Watch only the cases of the shapes file with such a name.")
-    reference: str | None = option(
-        metavar="FILE.py:FUNCTION", help="Function that computes what is right; outputs are compared with it."
-    )
-    implementation: str = option(
-        default="nki", type=click.Choice(["nki", "xla"]), show_default=True, help="xla: a jax function."
-    )
-    target: str | None = option(
-        type=click.Choice(list(NAMES)), help="Chip.  [default: that of the shapes file, else trn2]"
-    )
-    lnc: int | None = option(
-        type=click.IntRange(1, 2), help="Physical cores in the logical core.  [default: 1, as AWS launches]"
-    )
-    sdk: str | None = option(metavar="RELEASE", help=OPTION)
     port: int = option(
         default=0, type=click.IntRange(0, 65535), help="Port of the page, on 127.0.0.1.  [default: a free one]"
     )
@@ -67,18 +47,13 @@ def watch(options: WatchOptions) -> int:
     neff-bench watch shapes.yaml --only '*M512*' --target trn3
     neff-bench watch my_script.py --format json
     """
-    from neff_bench.doors.subject import subject_of
-    from neff_bench.sdk.installed import judged_by
     from neff_bench.stage1_generate.toolchains.compiler_process import python_environment
     from neff_bench.system.compiled import slow_notice
     from neff_bench.system.warm import WarmParent
 
     if (slow := slow_notice()) is not None:
         streams.notice(slow)
-    subject = subject_of(
-        options.what, options.inputs, options.shapes, options.reference, implementation=options.implementation,
-        target=options.target, lnc=options.lnc, sdk=judged_by(options.sdk), only=options.only,
-    )  # fmt: skip
+    subject = options.subject(options.what)
     modules = ["neff_bench.doors.watch.look:warm_up", *(["jax"] if options.implementation == "xla" else [])]
     with WarmParent(modules, python_environment()) as warm:
         warm.fork()  # before the server has threads

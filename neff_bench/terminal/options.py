@@ -27,6 +27,7 @@ from neff_bench.terminal.formats import FORMATS, chosen
 T = TypeVar("T")
 Function = Callable[..., Any]
 PATH = click.Path(path_type=Path)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def option(*names: str, default: Any = None, **how: Any) -> Any:
