@@ -112,7 +112,7 @@ def judge(task: Task) -> Judged:
         found.untold = f"took longer than {TIMEOUT_S:g} s"
     if source.old and not found.untold:
         found.untold = "it is of the old dialect, of which neff-bench knows only some rules: what the chip refuses, and AWS's list of errors"
-    every = sorted({*broken, *found.findings})
+    every = findings.once({*broken, *found.findings})
     return Judged(str(task.path), task.target, every, found.recorded, found.untold, None, found.instructions)
 
 
@@ -262,7 +262,7 @@ def with_cases(paths: Iterable[Path], targets: Sequence[str], shapes: Path) -> l
     """Return the tasks of files whose kernels a shapes file names. Raises ShapesError."""
     from neff_bench.stage1_generate.shapes.read import read_shapes
 
-    cases, folder = read_shapes(shapes), shapes.resolve().parent
+    cases, folder = read_shapes(shapes, draws=False), shapes.resolve().parent
     tasks = []
     for path in paths:
         own = tuple(case for case in cases if _file(case, folder) == path.resolve())

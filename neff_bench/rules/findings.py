@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
@@ -17,6 +18,8 @@ from neff_bench.rules.source import Source
 
 OLD_IMPORT = "NBLN156"
 """The rule that imports of the old dialect break: it holds on all chips."""
+_AWS_ERROR = re.compile(r"\berr_\w+")
+"""How AWS's list names an error, in what a rule says."""
 TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
 
 
@@ -112,6 +115,15 @@ def of_refusal(what: str, place: str, target: str, kind: str = "") -> Finding | 
 def refused_by(findings: Iterable[Finding], release: str) -> Finding | None:
     """Return the first finding for which a release refuses a kernel."""
     return min((one for one in findings if release in one.releases and one.level == "error"), default=None)
+
+
+def once(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings in order; of several for one error of AWS's list at one place, the first."""
+    found: dict[tuple[str, str], Finding] = {}
+    for one in sorted(findings):
+        error = _AWS_ERROR.search(RULES[one.code].says)
+        found.setdefault((one.place, error[0] if error else one.text), one)
+    return list(found.values())
 
 
 def kept(findings: Iterable[Finding], source: Source | None, codes: Collection[str]) -> list[Finding]:

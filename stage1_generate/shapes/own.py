@@ -73,13 +73,12 @@ def is_own(text: str) -> bool:
     return ":" in text or text.endswith(".py")
 
 
-def own_entry(entry: yaml.Node, folder: Path, common: tuple[str, ...], error: Error) -> OwnEntry:
-    """Read an entry. `folder`: of the shapes file; `common`: the keys that every case may have. Raises `ShapesError`."""
-    nodes = {key.value: value for key, value in entry.value if is_kind(key, "Scalar")}
-    name = nodes["kernel"]
-    if name.value.endswith(".py"):
-        return _declaration(name, folder, error)
-    return _Own(entry, nodes, folder, common, error).read()
+def own_entry(entry: yaml.Node, folder: Path, common: tuple[str, ...], error: Error, draws: bool) -> OwnEntry:
+    """Read an entry. `folder`: of the shapes file; `common`: the keys that every case may have; `draws`: inputs will be drawn, so that what
+    says how must be there. Raises `ShapesError`."""
+    own = _Own(entry, folder, common, error, draws)
+    name = own.nodes["kernel"]
+    return _declaration(name, folder, error) if name.value.endswith(".py") else own.read()
 
 
 def _declaration(name: yaml.ScalarNode, folder: Path, error: Error) -> OwnEntry:
@@ -97,11 +96,10 @@ def _declaration(name: yaml.ScalarNode, folder: Path, error: Error) -> OwnEntry:
 class _Own:
     """One entry; keeps what its messages need."""
 
-    def __init__(
-        self, entry: yaml.Node, nodes: Mapping[str, Any], folder: Path, common: tuple[str, ...], error: Error
-    ) -> None:
-        self.entry, self.nodes, self.folder, self.error = entry, nodes, folder, error
-        self.dims = {key: node for key, node in nodes.items() if key not in (*common, *KEYS)}
+    def __init__(self, entry: yaml.Node, folder: Path, common: tuple[str, ...], error: Error, draws: bool) -> None:
+        self.entry, self.folder, self.error, self.draws = entry, folder, error, draws
+        self.nodes: dict[str, Any] = {key.value: value for key, value in entry.value if is_kind(key, "Scalar")}
+        self.dims = {key: node for key, node in self.nodes.items() if key not in (*common, *KEYS)}
         self.known = (*common, *KEYS)
 
     def read(self) -> OwnEntry:
@@ -179,7 +177,7 @@ class _Own:
             raise self.error(
                 said["values"], f"{where}.values: found {values!r}, allowed for {own}: {', '.join(allowed)}"
             )
-        if values == "integers" and "scale" not in said:
+        if values == "integers" and "scale" not in said and self.draws:
             raise self.error(
                 node, f"{where}: found integers without `scale`, allowed: scale: N, drawn from 0 up to N - 1"
             )

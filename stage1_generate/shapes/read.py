@@ -48,9 +48,10 @@ _NUMBER = re.compile(r"[+-]?[0-9][0-9_]*")
 _RANGE = "a positive whole number, a list of them, or a range start:stop:step"
 
 
-def read_shapes(path: Path, overrides: Mapping[str, Any] | None = None) -> list[Case]:
-    """Return the cases of a shapes file, each once, in its order. `overrides`: values of `target` and `lnc` above the file's. Raises `ShapesError`."""
-    reader = _Reader(str(path), dict(overrides or {}), path.parent)
+def read_shapes(path: Path, overrides: Mapping[str, Any] | None = None, draws: bool = True) -> list[Case]:
+    """Return the cases of a shapes file, each once, in its order. `overrides`: values of `target` and `lnc` above the file's. `draws`: their inputs
+    will be drawn. Raises `ShapesError`."""
+    reader = _Reader(str(path), dict(overrides or {}), path.parent, draws)
     return reader.cases(reader.load(path))
 
 
@@ -63,9 +64,8 @@ def read_preset(name: str, overrides: Mapping[str, Any] | None = None) -> list[C
 class _Reader:
     """One pass over one file; keeps the file's name for the messages."""
 
-    def __init__(self, file: str, overrides: dict[str, Any], folder: Path = Path()) -> None:
-        self.file = file
-        self.folder = folder
+    def __init__(self, file: str, overrides: dict[str, Any], folder: Path = Path(), draws: bool = True) -> None:
+        self.file, self.folder, self.draws = file, folder, draws
         self.overrides = overrides
 
     def cases(self, root: yaml.Node) -> list[Case]:
@@ -142,7 +142,7 @@ class _Reader:
     def _own(self, name: yaml.Node, entry: yaml.Node) -> OwnEntry | None:
         """Return the user's own kernel that an entry names, None for a built-in one."""
         if _is(name, "Scalar") and is_own(name.value):
-            return own_entry(entry, self.folder, _COMMON, self._error)
+            return own_entry(entry, self.folder, _COMMON, self._error, self.draws)
         if not _is(name, "Scalar") or name.value not in kernels.names():
             raise self._error(name, f"kernel: found {_shown(name)}, allowed: {', '.join(kernels.names())}, {FORMS}")
         return None

@@ -201,6 +201,40 @@ def test_the_shapes_of_a_shapes_file_are_recorded(tmp_path):
     assert done.returncode == 1 and f"{path}:9: error NBLE603" in done.stdout
 
 
+def test_integers_that_are_not_drawn_need_no_scale(tmp_path):
+    path = written(tmp_path, "multiply")
+    path.write_text(path.read_text().split("if __name__")[0].replace("nl.float32", "nl.int32"))
+    shapes = tmp_path / "shapes.yaml"
+    inputs = "inputs: {a: {shape: [128, 64], dtype: int32}}"
+    shapes.write_text(f"cases: [{{kernel: kernel.py:kernel, implementation: nki, {inputs}}}]\n")
+    done = check(path, "--shapes", shapes)
+    assert (done.returncode, done.stderr) == (0, "") and "no known rule broken" in done.stdout
+
+
+OLD_STORE = """\
+import numpy as np
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+@nki.jit
+def k(x, y):
+    for i in nl.{loop}(1):
+        t = nl.load(x)
+    nl.store(y, t)
+    return y
+
+k(np.zeros((128, 64), np.float32), np.zeros((128, 64), np.float32))
+"""
+
+
+@pytest.mark.parametrize(("loop", "codes"), [("affine_range", ["NBLB104", "NBLB125"]), ("static_range", ["NBLB125"])])
+def test_a_store_into_an_input_is_one_finding_and_an_unrolled_loop_ends_no_tile(tmp_path, loop, codes):
+    path = tmp_path / "old.py"
+    path.write_text(OLD_STORE.format(loop=loop))
+    found = json.loads(check(path, "--sdk", "2.28", "--format", "json").stdout)["findings"]
+    assert [one["code"] for one in found if one["line"] == 9] == codes
+
+
 def test_wrong_calls_end_with_2(tmp_path):
     path = written(tmp_path)
     for words in ([], [path, "--sdk", "1.0"], [path, "--target", "trn9"], ["--explain", "E999"]):

@@ -141,10 +141,13 @@ def notes(found: Tuned) -> list[str]:
 
     said = [f"{answer.check or answer.status}: {answer.id}: {answer.reason}" for answer in found.bad[:3]]
     said += [f"and {len(found.bad) - 3} more that failed or are wrong"] if len(found.bad) > 3 else []
+    tried = f"{found.tried} of {found.grid} variants tried"
+    if not found.order:
+        return [*said, tried]
     models = {str(one.row["model"]) for one in found.order if one.row}
     return [
         *said,
-        f"{found.tried} of {found.grid} variants tried; simulated by neuron-sim {', '.join(sorted(models))}",
+        f"{tried}; simulated by neuron-sim {', '.join(sorted(models))}",
         f"SURE: {sure_ratio():.2f} times as fast as the next or more; hardware orders {100 * SURE:.0f} of 100 such pairs in the same way (neff-bench explain SURE)",
     ]
 

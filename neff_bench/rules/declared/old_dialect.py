@@ -34,8 +34,8 @@ def _flat_indices(given: Source, function: ast.FunctionDef) -> Iterator[tuple[as
 
 
 def _out_of_scope(given: Source, function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str]]:
-    """Yield tiles that are made inside of a loop of nki alone, or below an `if` on its index, and are read behind it."""
-    loops = [node for node in given.held(function, ast.For) if isinstance(node.iter, ast.Call) and given.full(node.iter.func).startswith("nki.language.")]
+    """Yield tiles that are made inside of a loop alone that the compiler keeps, or below an `if` on its index, and are read behind it."""
+    loops = [loop for loop, _ in _loops(given, function, *_COMPILED)]
     chosen = [node for loop, turn in _turns(given, function, *_COMPILED) for node in given.held(loop, ast.If) if _names(node.test) & turn]
     scopes = [*loops, *chosen]
     names = [(node, {id(one) for one in scopes if one.lineno <= node.lineno <= (one.end_lineno or 0)}) for node in given.held(function, ast.Name)]

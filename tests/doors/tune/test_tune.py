@@ -264,3 +264,4 @@ def test_a_wrong_call_says_what_is_missing(vary, words, says):
 def test_a_name_that_the_file_lacks_fails_with_its_name(vary):
     done = vary("k.py:scale", X, "--vary", "PIECE=1,2")
     assert done.returncode == 1 and "PIECE is no argument of the function and no constant of its file" in done.stderr
+    assert "2 of 2 variants tried\n" in done.stdout and "SURE" not in done.stdout
