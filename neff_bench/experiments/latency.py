@@ -205,11 +205,11 @@ def _figures(times_ms: Sequence[float]) -> dict[str, Any]:
 
 def result_of(config: Workload, *, latency_ms: float | None, **told: Any) -> ProfilingResult:
     """Return a result with what follows from the workload filled in. `told`: further fields of `ProfilingResult`."""
+    told |= config.dims
     if isinstance(config, MatmulConfig):
         m, k, n = config.tiles
         told |= {"num_tiles_M": m, "num_tiles_K": k, "num_tiles_N": n, "total_tiles": m * k * n}
     return ProfilingResult(
-        **config.dims,
         latency_ms=latency_ms,
         kernel=config.kernel,
         dtype=config.dtype,

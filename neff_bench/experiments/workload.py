@@ -151,8 +151,11 @@ def parse_shape(text: str, dtype: str) -> Workload:
             f"shape {text!r}: expected MxKxN for a matmul (128x512x1024) or bxsxhxi for an MLP (1x128x1024x512)"
         )
     sizes = [int(part) for part in text.split("x")]
-    config = MatmulConfig if len(sizes) == 3 else MlpConfig
-    return config(**dict(zip(config.sizes, sizes, strict=True)), dtype=dtype)
+    if len(sizes) == 3:
+        m, k, n = sizes
+        return MatmulConfig(m, k, n, dtype)
+    b, tokens, h, i = sizes
+    return MlpConfig(b, tokens, h, i, dtype)
 
 
 def lnc_of(target: str, lnc: int | None) -> int:

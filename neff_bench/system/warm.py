@@ -13,11 +13,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Protocol
+from typing import IO, Any
 
 from neff_bench.system.child import module_of
 from neff_bench.system.zygote import STARTED, take_over
@@ -69,14 +70,6 @@ class WarmProcess:
                     stream.close()
 
 
-class _Parent(Protocol):
-    """The process of a warm parent, as its command sees it."""
-
-    def wait(self) -> int: ...
-
-    def kill(self) -> None: ...
-
-
 class WarmParent:
     """Starts modules of this project in forked children. Its methods may be called by several threads. `environment`: of the parent.
 
@@ -88,7 +81,9 @@ class WarmParent:
         # BLAS makes its threads when it is imported, and the parent must have none.
         self._environment = {**environment, "OPENBLAS_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
         self._guard = threading.Lock()
-        self._process: _Parent | None = None
+        self._wait: Callable[[], Any] | None = None
+        """Waits for the end of the parent's process, where it has one."""
+        self._is_fork = False
         self._control: socket.socket | None = None
         self._lost = False
 
@@ -103,7 +98,7 @@ class WarmParent:
         forked. For a command only: what a program of somebody else has changed in its modules would count for the children too."""
         with self._guard:
             if self._control is not None or len(os.listdir("/proc/self/task")) > 1:
-                return isinstance(self._process, _Forked)
+                return self._is_fork
             self._control, theirs = socket.socketpair()
             with theirs:
                 sys.stdout.flush()
@@ -111,7 +106,7 @@ class WarmParent:
                 pid = os.fork()
                 if pid == 0:
                     take_over(theirs.fileno(), self._modules, self._environment)
-            self._process = _Forked(pid)
+            self._wait, self._is_fork = partial(os.waitpid, pid, 0), True
             return True
 
     def start(  # noqa: PLR0913 - as subprocess takes them
@@ -161,15 +156,15 @@ class WarmParent:
     def close(self) -> None:
         """End the parent and wait for it; children that still run are ended first."""
         with self._guard:
-            if self._control is not None and self._process is not None:
+            if self._control is not None and self._wait is not None:
                 self._control.close()
-                self._process.wait()
-            self._control = self._process = None
+                self._wait()
+            self._control = self._wait = None
 
     def _begin(self) -> socket.socket:
         control, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
+            self._wait = subprocess.Popen(
                 [sys.executable, "-m", "neff_bench.system.zygote", str(theirs.fileno()), *self._modules],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
@@ -177,22 +172,9 @@ class WarmParent:
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-            )
+            ).wait
         self._control = control
         return control
-
-
-class _Forked:
-    """Holds what `fork` made."""
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-
-    def wait(self) -> int:
-        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
-
-    def kill(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
 
 
 def _file(descriptor: int, mode: str) -> IO[bytes] | None:

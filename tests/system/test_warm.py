@@ -260,7 +260,7 @@ def test_a_killed_parent_takes_its_children_along_and_later_programs_start_cold(
         argv = [sys.executable, "-m", "program", "hang"]
         hanging = warm.start(argv, cwd=Path("/tmp"), environment=environment)
         assert hanging.stdout.readline() == b"hanging\n"
-        warm._process.kill()
+        warm._wait.__self__.kill()  # of the process that it waits for
         assert hanging.wait() == -signal.SIGKILL
         assert hanging.stdout.read() == b""  # nobody holds the other end any more
         hanging.close()
@@ -273,7 +273,7 @@ def test_a_command_with_threads_is_not_forked(environment):
     thread.start()
     with WarmParent(["program"], environment) as warm:
         warm.fork()
-        assert warm._process is None
+        assert warm._wait is None
     done.set()
     thread.join()
 

@@ -72,6 +72,6 @@ def test_the_simulator_is_started_by_this_python():
 def test_a_warm_parent_says_the_version_that_a_program_says():
     with warm_parent(os.environ) as warm:
         told = find_simulator(os.environ, warm)
-        assert warm._process is not None  # it was asked, and no program was started cold
+        assert warm._wait is not None  # it was asked, and no program was started cold
     assert told == find_simulator(os.environ)
     assert "+sim." in told.version
