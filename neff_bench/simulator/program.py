@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import prod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -18,6 +18,9 @@ from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.chips.engines import ENGINES as ENGINES
 from neff_bench.chips.engines import Engine as Engine
 from neff_bench.parsers.formats.neff import MUST_ALIAS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PROGRAM_VERSION = 1
 
@@ -136,6 +139,13 @@ class Instruction(msgspec.Struct, frozen=True, array_like=True, gc=False):
     source: int = 0
 
 
+if TYPE_CHECKING:
+    Steps = Sequence[Instruction]
+else:
+    Steps = tuple[Instruction, ...]
+"""The instructions of a core: a tuple, or what a recording has as columns and makes instructions of when somebody looks at one."""
+
+
 class Program(msgspec.Struct, frozen=True, dict=True):
     """`cores[c]` is the instruction list of physical core c; `len(cores) == lnc`.
 
@@ -158,7 +168,7 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     buffers: tuple[Buffer, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    cores: tuple[tuple[Instruction, ...], ...]
+    cores: tuple[Steps, ...]
     sources: tuple[str, ...] = ("",)
     model_flops: int | None = None
     version: int = PROGRAM_VERSION
@@ -202,7 +212,7 @@ class Program(msgspec.Struct, frozen=True, dict=True):
 
 def encode(program: Program) -> bytes:
     """Return the MessagePack bytes of the program."""
-    return msgspec.msgpack.encode(program)
+    return msgspec.msgpack.encode(program, enc_hook=list)
 
 
 def decode(data: bytes) -> Program:

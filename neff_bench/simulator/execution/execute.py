@@ -87,7 +87,7 @@ class _Core:
     """One instruction list and how far it has run."""
 
     number: int
-    instructions: tuple[Instruction, ...]
+    instructions: Sequence[Instruction]
     registers: Registers
     at: int = 0
 

@@ -76,7 +76,7 @@ def unwritten_outputs(program: Program) -> Iterator[Finding]:
     is_output[[*outputs]] = True
     for core, columns in zip(program.cores, table_of(program).cores, strict=True):
         stores = is_output[columns.views.buffer[columns.view]] & (columns.role == WRITE)
-        for at in np.flatnonzero(np.bincount(_instructions(columns)[stores])).tolist():
+        for at in np.flatnonzero(np.bincount(columns.instruction[stores])).tolist():
             for access in core[at].writes.values():
                 if access.buffer in outputs:
                     written[access.buffer].add(access)
@@ -142,13 +142,6 @@ def _unwritten_reads(program: Program) -> Iterator[Finding]:
                 yield found("unwritten-read", text, program.sources[instruction.source])
 
 
-def _instructions(core: Columns) -> np.ndarray:
-    """Return the instruction of each use."""
-    import numpy as np
-
-    return np.repeat(np.arange(len(core.kind)), np.diff(core.use_start))
-
-
 _NEVER = 1 << 62
 """An instruction behind all others."""
 
@@ -157,7 +150,7 @@ def _firsts(core: Columns, buffers: int) -> tuple[np.ndarray, np.ndarray]:
     """Return for each buffer the first instruction of a core that reads it, and the first that writes it."""
     import numpy as np
 
-    at = _instructions(core)
+    at = core.instruction
     buffer, writes = core.views.buffer[core.view], core.role == WRITE
     firsts = []
     for chosen in (~writes, writes):

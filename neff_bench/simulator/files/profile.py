@@ -275,8 +275,11 @@ def _view_texts(program: Program, views: Views) -> list[str]:
         for first, last in pairwise(views.pattern_start.tolist())
     ]
     places = [f"@{buffer.memory}:{buffer.name}+" for buffer in program.buffers]
-    columns = views.dtype.tolist(), views.buffer.tolist(), views.offset.tolist(), patterns
-    return [f"{DTYPES[dtype]}{places[buffer]}{offset}{pattern}" for dtype, buffer, offset, pattern in zip(*columns)]
+    columns = (column.tolist() for column in (views.dtype, views.buffer, views.offset, views.pattern))
+    return [
+        f"{DTYPES[dtype]}{places[buffer]}{offset}{patterns[pattern]}"
+        for dtype, buffer, offset, pattern in zip(*columns)
+    ]
 
 
 @lru_cache(maxsize=4096)  # the instructions of a loop share a few

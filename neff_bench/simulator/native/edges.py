@@ -21,8 +21,8 @@ SPREAD = cython.declare(cython.longlong, 1_000_003)
 # [r0, r1), bytes [c0, c1). slots: a table of `room` numbers of regions, -1 where there is none.
 Views = cython.struct(
     views=cython.longlong, room=cython.longlong, buffer=cython.p_const_longlong, offset=cython.p_const_longlong,
-    dtype=cython.p_const_longlong, dynamic=cython.p_const_longlong, pattern_start=cython.p_const_longlong,
-    step=cython.p_const_longlong, length=cython.p_const_longlong, size=cython.p_const_longlong,
+    dtype=cython.p_const_longlong, dynamic=cython.p_const_longlong, pattern=cython.p_const_longlong,
+    pattern_start=cython.p_const_longlong, step=cython.p_const_longlong, length=cython.p_const_longlong, size=cython.p_const_longlong,
     storage=cython.p_const_longlong, row=cython.p_const_longlong, rows=cython.p_const_longlong,
     down=cython.p_const_longlong, right=cython.p_const_longlong, of_view=cython.p_longlong, regions=cython.p_longlong,
     slots=cython.p_longlong,
@@ -90,7 +90,7 @@ def _put_region(s: cython.pointer[Views], v: cython.longlong, at: cython.longlon
         r1 = r0 + 1
         c0 = s.offset[v] * size % row
         c1 = c0 + size
-        for i in range(s.pattern_start[v], s.pattern_start[v + 1]):
+        for i in range(s.pattern_start[s.pattern[v]], s.pattern_start[s.pattern[v] + 1]):
             span = s.step[i] * size * (s.length[i] - 1)
             if s.step[i] * size % row == 0:
                 r0 += min(span // row, 0)

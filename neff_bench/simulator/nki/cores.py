@@ -64,7 +64,7 @@ def share_by_use(now: Recorder, results: list[list[NkiTensor]]) -> None:
     renamed = {second: first for first, second in pairs if now.storages[first].shape == now.storages[second].shape}
     if not renamed:
         return
-    now.cores[1][:] = [_rename(instruction, renamed) for instruction in now.cores[1]]
+    now.cores[1] = [_rename(instruction, renamed) for instruction in now.cores[1]]
     for first in renamed.values():
         now.storages[first].core = None
     for tensor in results[1]:
@@ -82,9 +82,10 @@ def share_collectives(now: Recorder) -> None:
         same = (pair[0].op, pair[0].reads, pair[0].writes) == (pair[1].op, pair[1].reads, pair[1].writes)
         if not same:
             continue
-        for half, at in enumerate((first, second)):
-            step = now.cores[half][at]
-            now.cores[half][at] = msgspec.structs.replace(step, attributes={**step.attributes, "half": half})
+        for half, (at, step) in enumerate(zip((first, second), pair, strict=True)):
+            if not isinstance(now.cores[half], list):
+                now.cores[half] = list(now.cores[half])
+            now.cores[half][at] = msgspec.structs.replace(step, attributes={**step.attributes, "half": half})  # type: ignore[index]
 
 
 def _rename(instruction: Instruction, renamed: dict[int, int]) -> Instruction:

@@ -139,7 +139,7 @@ def _program(now: Recorder, name: str, inputs: list[Storage], outputs: list[Stor
         buffers=buffers_of(now.storages),
         inputs=tuple(storage.index for storage in inputs),
         outputs=tuple(storage.index for storage in outputs),
-        cores=tuple(tuple(core) for core in now.cores),
+        cores=tuple(tuple(core) if isinstance(core, list) else core for core in now.cores),
         sources=_portable(now.lines.texts),
         callers=tuple(now.lines.callers),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import get_ident
 from types import FrameType
@@ -54,7 +54,7 @@ class PlainState:
     core: int
     fixed_source: int
     forms: dict[Any, Any]
-    instructions: list[Instruction]
+    instructions: Sequence[Instruction]
     places: Places
     storages: list[Storage]
     valid_matmuls: set[tuple[object, ...]]
@@ -62,7 +62,8 @@ class PlainState:
 
 Storage = PlainStorage
 State = PlainState
-if not TYPE_CHECKING and (_core := compiled()) is not None:
+_core = compiled()
+if not TYPE_CHECKING and _core is not None:
     Storage, State = _core.Storage, _core.State
 
 
@@ -105,7 +106,7 @@ class Recorder(State):
         self.target = target
         self.lnc = lnc
         self.core = 0
-        self.cores: list[list[Instruction]] = [[] for _ in range(lnc)]
+        self.cores: list[Sequence[Instruction]] = _cores(lnc)
         self.instructions = self.cores[0]
         self.storages = []
         self.lines = Lines()
@@ -133,6 +134,13 @@ class Recorder(State):
         self.sync_count.clear()
         self.dialect.clear()
 
+    def written(self) -> list[Instruction]:
+        """Return the instructions of the core as a list that may be changed; what follows is appended to it. Columns, once they are read as
+        instructions, stay so."""
+        if not isinstance(self.instructions, list):
+            self.instructions = self.cores[self.core] = list(self.instructions)
+        return self.instructions
+
     def meeting(self, op: str) -> int:
         """Return how many operations of this name the core has recorded before: both cores meet at those of one number."""
         self.meets = True
@@ -152,6 +160,14 @@ class Recorder(State):
             yield
         finally:
             self.fixed_source = before
+
+
+def _cores(lnc: int) -> list[Sequence[Instruction]]:
+    """Return what keeps the instructions of each core: columns that share their words, where the recorder is compiled, else lists."""
+    if _core is None:
+        return [[] for _ in range(lnc)]
+    first = _core.Steps()
+    return [first, *(_core.Steps((), first) for _ in range(1, lnc))]
 
 
 _active: dict[int, Recorder] = {}
@@ -175,12 +191,12 @@ def emit(
     source = now.fixed_source
     if source < 0:
         source = now.places.source(1)
-    now.instructions.append(Instruction(op, engine, writes, reads, attributes, source))
+    now.written().append(Instruction(op, engine, writes, reads, attributes, source))
     return _ISSUED
 
 
 if not TYPE_CHECKING and _core is not None:
-    _core.bind_recording(emit, Instruction, _active, _ISSUED)
+    _core.bind_recording(emit, _active, _ISSUED)
     emit = _core.emit
 
 

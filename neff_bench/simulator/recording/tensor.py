@@ -376,7 +376,7 @@ def access(tensor: NkiTensor) -> Access:
 
 plain_access, plain_ap = access, NkiTensor.ap
 if not TYPE_CHECKING and _core is not None:
-    _core.bind_tensors(getitem, plain_access, Access, views.pattern, DynamicSlice, plain_ap)
+    _core.bind_tensors(getitem, plain_access, views.pattern, DynamicSlice, plain_ap)
     access = _core.access
     del NkiTensor.ap  # View has it
 

@@ -26,6 +26,8 @@ pytestmark = pytest.mark.skipif(native.library() is None, reason="the core is no
 
 def same(one, other, where=""):
     """Both hold the same columns, bit by bit and of the same type."""
+    if callable(one) and callable(other):
+        one, other = tuple(one()), tuple(other())
     assert type(one) is type(other), where
     if isinstance(one, np.ndarray):
         assert (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes()), where

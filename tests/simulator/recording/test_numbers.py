@@ -66,7 +66,9 @@ def recorded(call, value):
     """The bytes of what a call records on trn3."""
     with recording("trn3") as now:
         call(value)
-        return msgspec.msgpack.encode((now.instructions, [(s.shape, s.partition, s.address) for s in now.storages]))
+        return msgspec.msgpack.encode(
+            (list(now.instructions), [(s.shape, s.partition, s.address) for s in now.storages])
+        )
 
 
 @pytest.mark.parametrize("call", SCALARS.values(), ids=SCALARS)

@@ -8,21 +8,27 @@ included.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from math import prod
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
 from neff_bench.simulator.compiler.program.capacity import memory_peak
+from neff_bench.simulator.compiler.program.columns import DTYPES, HBM, INDEX, SBUF, WRITE, Table, Views, table_of
+from neff_bench.simulator.compiler.program.lives import lives_of_all
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SMALL_BYTES = 32 * 1024
 """What a repeated load moves at most that stays where it is written (docs/model.md)."""
 
-_Held = tuple[object, ...]
+_Held = tuple[int, int, int, int]
 """What a tile holds: equal where the same elements of HBM were loaded and did not change in between."""
 
 
@@ -31,7 +37,7 @@ def without_repeated_loads(program: Program, core: int) -> tuple[list[Instructio
     first: dict[_Held, int] = {}
     tile_of = {tile: first.setdefault(held, tile) for tile, held in _held(program, core).items()}
     tile_of = {tile: before for tile, before in tile_of.items() if tile != before}
-    return _without(program.cores[core], tile_of), bool(tile_of)
+    return list(_without(program, core, tile_of)), bool(tile_of)
 
 
 def without_loads_in_place(program: Program, most_kept_bytes: int = SMALL_BYTES) -> Program:
@@ -41,7 +47,7 @@ def without_loads_in_place(program: Program, most_kept_bytes: int = SMALL_BYTES)
     left_out = [_in_place(program, core, room_bytes, most_kept_bytes) for core in range(len(program.cores))]
     if not any(left_out):
         return program
-    cores = tuple(tuple(_without(steps, tiles)) for steps, tiles in zip(program.cores, left_out, strict=True))
+    cores = tuple(_without(program, core, tiles) for core, tiles in enumerate(left_out))
     left_out_bytes = sum(program.buffers[tile].size_bytes for tiles in left_out for tile in tiles)
     changed = msgspec.structs.replace(program, cores=cores, left_out_bytes=left_out_bytes)
     fits = all(peak.used_bytes <= room_bytes for peak in memory_peak(changed) if peak.memory == "sbuf")
@@ -51,75 +57,114 @@ def without_loads_in_place(program: Program, most_kept_bytes: int = SMALL_BYTES)
 def _in_place(program: Program, core: int, room_bytes: int, most_kept_bytes: int) -> dict[int, int]:
     """Return for each tile whose load is left out the tile that still holds the same. From its place to the end of those behind it there are at most
     as many bytes of a partition as SBUF has; one whose load was left out counts as placed anew."""
-    if not _loads_twice(program.buffers, program.cores[core]):
+    import numpy as np
+
+    table = table_of(program)
+    _, source, _ = _loads(table, core)
+    if len(np.unique(source)) == len(source):
         return {}
     held = _held(program, core)
-    held = {tile: what for tile, what in held.items() if program.buffers[tile].size_bytes > most_kept_bytes}
+    row_bytes, rows = table.buffers.row_bytes.tolist(), table.buffers.rows.tolist()
     latest: dict[_Held, tuple[int, int]] = {}
     found: dict[int, int] = {}
     placed_bytes = 0
-    for buffer in _by_first_use(program.cores[core]):
-        if program.buffers[buffer].memory == "sbuf":
-            here = placed_bytes
-            known = latest.get(held[buffer]) if buffer in held else None
-            if known and here - known[1] <= room_bytes:
-                found[buffer] = known[0]
-            else:
-                placed_bytes += program.buffers[buffer].row_bytes
-            if buffer in held:
-                latest[held[buffer]] = (found.get(buffer, buffer), here)
+    used = lives_of_all(table, core).buffer
+    for buffer in used[table.buffers.memory[used] == SBUF].tolist():
+        here = placed_bytes
+        what = held.get(buffer)
+        if what is None or row_bytes[buffer] * rows[buffer] <= most_kept_bytes:
+            placed_bytes += row_bytes[buffer]
+            continue
+        known = latest.get(what)
+        if known and here - known[1] <= room_bytes:
+            found[buffer] = known[0]
+        else:
+            placed_bytes += row_bytes[buffer]
+        latest[what] = (found.get(buffer, buffer), here)
     return found
 
 
-def _by_first_use(instructions: Sequence[Instruction]) -> dict[int, None]:
-    """Return the buffers of a core in the order in which they are used first."""
-    found: dict[int, None] = {}
-    for step in instructions:
-        for operands in (step.reads, step.writes):
-            for access in operands.values():
-                found[access.buffer] = None
-                for part in access.dynamic:
-                    found[part.index.buffer] = None
-    return found
-
-
-def _loads_twice(buffers: Sequence[Buffer], instructions: Sequence[Instruction]) -> bool:
-    """Return whether a core loads any elements more than once: a quick answer for the many programs that do not."""
-    loads = [load for step in instructions if step.op == "dma_copy" and (load := load_of(buffers, step))]
-    return len({(source.buffer, source.offset, source.pattern) for source, _ in loads}) < len(loads)
-
-
-def _without(instructions: Sequence[Instruction], tile_of: Mapping[int, int]) -> list[Instruction]:
+def _without(program: Program, core: int, tile_of: Mapping[int, int]) -> Sequence[Instruction]:
     """Return the instructions without those that write the tiles of `tile_of`, whose readers read the other tile."""
-    known: dict[tuple[object, ...], Access] = {}
-    return [
-        renamed(step, tile_of, known)
-        for step in instructions
-        if not any([to.buffer in tile_of for to in step.writes.values()])
-    ]
+    import numpy as np
+
+    steps, columns = program.cores[core], table_of(program).cores[core]
+    if not tile_of:
+        return steps
+    other = np.arange(len(program.buffers))
+    other[[*tile_of]] = [*tile_of.values()]
+    moved = (other != np.arange(len(other)))[columns.views.buffer[columns.view]]
+    if isinstance(steps, (tuple, list)) or (moved & (columns.role == INDEX)).any():
+        known: dict[tuple[object, ...], Access] = {}
+        return tuple(
+            renamed(step, tile_of, known)
+            for step in steps
+            if not any([to.buffer in tile_of for to in step.writes.values()])
+        )
+    keep = np.ones(len(columns.kind), bool)
+    keep[columns.instruction[moved & (columns.role == WRITE)]] = False
+    kept: Sequence[Instruction] = steps.without(keep.tobytes(), other[columns.views.buffer].tobytes())  # type: ignore[attr-defined]
+    return kept
+
+
+def _loads(table: Table, core: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the plain loads from HBM to tiles that the compiler places: the instructions, and the views of their sources and of their tiles."""
+    import numpy as np
+
+    columns, buffers = table.cores[core], table.buffers
+    are_copies = np.array([step.op == "dma_copy" and not step.attributes for step in table.kinds], bool)
+    at = np.flatnonzero(are_copies[columns.kind])
+    # Behind the source lie the indices of its address, and then the tile.
+    source, tile = columns.view[columns.use_start[at]], columns.view[columns.use_start[at] + 1]
+    of_source, of_tile = columns.views.buffer[source], columns.views.buffer[tile]
+    dynamic = columns.views.dynamic[source] + columns.views.dynamic[tile] > 0
+    loads = ~dynamic & (buffers.memory[of_source] == HBM) & (buffers.memory[of_tile] == SBUF)
+    loads &= buffers.address[of_tile] < 0
+    return at[loads], source[loads], tile[loads]
 
 
 def _held(program: Program, core: int) -> dict[int, _Held]:
     """Return for each tile that one load fills and nothing else writes, in program order, what it holds."""
-    instructions = program.cores[core]
-    elsewhere = {to.buffer for other, steps in enumerate(program.cores) if other != core for to in _written(steps)}
-    writers = Counter(to.buffer for to in _written(instructions))
-    changed: dict[int, int] = {}
-    found: dict[int, _Held] = {}
-    for at, step in enumerate(instructions):
-        load = load_of(program.buffers, step) if step.op == "dma_copy" else None
-        if load is not None and fills(program.buffers, load[1]):
-            source, tile = load
-            if source.buffer not in elsewhere and writers[tile.buffer] == 1:
-                elements = (source.buffer, source.offset, source.pattern, source.dtype, tile.pattern, tile.dtype)
-                found[tile.buffer] = (*elements, changed.get(source.buffer))
-        for to in step.writes.values():
-            changed[to.buffer] = at
-    return found
+    import numpy as np
+
+    table = table_of(program)
+    columns = table.cores[core]
+    views, is_write = columns.views, columns.role == WRITE
+    at, source, tile = _loads(table, core)
+    written, writer = views.buffer[columns.view[is_write]], columns.instruction[is_write]
+    elsewhere = np.zeros(len(program.buffers), bool)
+    for other in (one for one in table.cores if one is not columns):
+        elsewhere[other.views.buffer[other.view[other.role == WRITE]]] = True
+    writers = np.bincount(written, minlength=len(program.buffers))
+    chosen = ~elsewhere[views.buffer[source]] & (writers[views.buffer[tile]] == 1)
+    chosen[chosen] = _filling(program, views, tile[chosen])
+    at, source, tile = at[chosen], source[chosen], tile[chosen]
+    # The latest instruction before the load that writes to its source.
+    length = len(columns.kind) + 1
+    changes = np.sort(written * length + writer)
+    before = np.searchsorted(changes, views.buffer[source] * length + at)
+    latest = np.append(-1, changes)[before]
+    changed = np.where(latest // length == views.buffer[source], latest % length, -1)
+    what = (source, views.pattern[tile], views.dtype[tile], changed)
+    return dict(zip(views.buffer[tile].tolist(), zip(*(column.tolist() for column in what)), strict=True))
 
 
-def _written(instructions: Sequence[Instruction]) -> list[Access]:
-    return [to for step in instructions for to in step.writes.values()]
+def _filling(program: Program, views: Views, chosen: np.ndarray) -> list[bool]:
+    """Return of each of some views whether it is the whole of its tile."""
+    starts, steps, lengths = (column.tolist() for column in (views.pattern_start, views.step, views.length))
+
+    @cache  # the tiles of a loop share a few
+    def is_whole(shape: tuple[int, ...], number: int) -> bool:
+        first, last = starts[number], starts[number + 1]
+        return _is_whole(shape, tuple(zip(steps[first:last], lengths[first:last], strict=True)))
+
+    keys = (column[chosen].tolist() for column in (views.buffer, views.offset, views.dtype, views.pattern))
+    return [
+        not offset
+        and DTYPES[dtype] == program.buffers[buffer].dtype
+        and is_whole(program.buffers[buffer].shape, pattern)
+        for buffer, offset, dtype, pattern in zip(*keys, strict=True)
+    ]
 
 
 def load_of(buffers: Sequence[Buffer], step: Instruction) -> tuple[Access, Access] | None:
@@ -136,19 +181,19 @@ def load_of(buffers: Sequence[Buffer], step: Instruction) -> tuple[Access, Acces
 def fills(buffers: Sequence[Buffer], to: Access) -> bool:
     """Return whether a view is the whole of its tile, whatever dimensions the view cuts a row into."""
     buffer = buffers[to.buffer]
-    if to.offset or to.dtype != buffer.dtype:
-        return False
-    return to.shape == buffer.shape or (to.shape[0] == buffer.shape[0] and _goes_through_rows(to, buffer))
+    return not to.offset and to.dtype == buffer.dtype and _is_whole(buffer.shape, to.pattern)
 
 
-def _goes_through_rows(to: Access, buffer: Buffer) -> bool:
-    """Return whether a view goes through whole rows of its tile from the first element to the last."""
+def _is_whole(shape: tuple[int, ...], pattern: tuple[tuple[int, int], ...]) -> bool:
+    """Return whether a pattern has this shape, or goes through whole rows of as many partitions from the first element to the last."""
+    if tuple([size for _, size in pattern]) == shape:
+        return True
     behind = 1
-    for step, size in reversed(to.pattern[1:]):
+    for step, size in reversed(pattern[1:]):
         if size > 1 and step != behind:
             return False
         behind *= size
-    return behind == prod(buffer.shape[1:])
+    return pattern[0][1] == shape[0] and behind == prod(shape[1:])
 
 
 def renamed(

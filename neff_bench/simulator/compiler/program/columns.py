@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from math import prod
-from operator import mul
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator import native
-from neff_bench.simulator.program import Access, Buffer, Instruction, Program, first_partition
+from neff_bench.simulator.native.recorder import compiled
+from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program, first_partition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,33 +24,55 @@ READ, WRITE, INDEX = 0, 1, 2
 
 
 class Views(NamedTuple):
-    """Different views of buffers. One element for each, in int64, but for `step` and `length`: the pairs of the patterns, cut up by
-    `pattern_start` (one more element than views). dtype: index into `DTYPES`. dynamic: 1 with a run-time address."""
+    """Different views of buffers. One element for each, in int64. dtype: index into `DTYPES`. dynamic: above 0 with a run-time address. pattern:
+    its number; the pairs of all patterns are `step` and `length`, cut up by `pattern_start` (one more element than patterns)."""
 
     buffer: np.ndarray
     offset: np.ndarray
     dtype: np.ndarray
     dynamic: np.ndarray
+    pattern: np.ndarray
     pattern_start: np.ndarray
     step: np.ndarray
     length: np.ndarray
 
 
-class Columns(NamedTuple):
+@dataclass(frozen=True)
+class Columns:
     """The instructions of one core. Arrays of int64.
 
     kind, by instruction: what costs the same has the same, on all cores; an index into `Table.kinds`.
     A use is one view that an instruction reads or writes: first what it reads, then what it writes, and behind each operand the
-    indices of its run-time address. view, role, name, by use: the view's number, READ, WRITE or INDEX, and the operand's name as
-    an index into `operand_names`. use_start: where the uses of each instruction begin, and the end.
+    indices of its run-time address. view, by use: the view's number. use_start: where the uses of each instruction begin, and the end.
+    uses: gives `role` and `name` of all of them.
     """
 
     kind: np.ndarray
     use_start: np.ndarray
     view: np.ndarray
-    role: np.ndarray
-    name: np.ndarray
     views: Views
+    uses: Callable[[], Sequence[np.ndarray]]
+
+    @property
+    def instruction(self) -> np.ndarray:
+        """The instruction of each use."""
+        import numpy as np
+
+        return np.repeat(np.arange(len(self.kind)), np.diff(self.use_start))
+
+    @property
+    def role(self) -> np.ndarray:
+        """READ, WRITE or INDEX, by use."""
+        return self._uses[0]
+
+    @property
+    def name(self) -> np.ndarray:
+        """The operand's name as an index into `operand_names`, by use."""
+        return self._uses[1]
+
+    @cached_property
+    def _uses(self) -> Sequence[np.ndarray]:
+        return self.uses()
 
 
 class Buffers(NamedTuple):
@@ -76,19 +98,11 @@ DTYPES = tuple(SIZE_BYTES)
 
 @dataclass(frozen=True)
 class Table:
-    """A program as columns: its buffers, and the instructions of each core.
-
-    kinds: an instruction of each kind. blocks: the columns of each core as a compiled pass has made them.
-    """
+    """A program as columns: its buffers, and the instructions of each core. kinds: an instruction of each kind."""
 
     buffers: Buffers
     kinds: tuple[Instruction, ...]
-    blocks: tuple[np.ndarray, ...]
-
-    @cached_property
-    def cores(self) -> tuple[Columns, ...]:
-        """The columns of each core."""
-        return tuple(map(_columns, self.blocks))
+    cores: tuple[Columns, ...]
 
 
 def table_of(program: Program) -> Table:
@@ -102,12 +116,8 @@ def table_of(program: Program) -> Table:
 
 def tabulated(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> Table:
     """Return a program as columns. `cores`: the instructions of each core, whose views are in `buffers`. Raises KeyError for a dtype that is not in `DTYPES`."""
-    found = _Found(*(_plain if native.library() is None else _compiled)(buffers, cores))
-    kinds: list[Instruction] = []
-    for core, first in zip(cores, found.first, strict=True):
-        # They are numbered as they come: what is new in a core comes before what only later cores have.
-        kinds += [core[place] for place in first[len(kinds) :] if place >= 0]
-    return Table(found.buffers, tuple(kinds), found.blocks)
+    core = compiled() if native.library() is not None else None
+    return _plain(buffers, cores) if core is None else _compiled(core, buffers, cores)
 
 
 def operand_names(kinds: Sequence[Instruction]) -> tuple[str, ...]:
@@ -115,92 +125,46 @@ def operand_names(kinds: Sequence[Instruction]) -> tuple[str, ...]:
     return tuple({name: None for first in kinds for operands in (first.reads, first.writes) for name in operands})
 
 
-class _Found(NamedTuple):
-    """Holds what a table has, but for its kinds. first: by core and kind, where its first instruction is, or -1."""
-
-    buffers: Buffers
-    first: tuple[list[int], ...]
-    blocks: tuple[np.ndarray, ...]
-
-
-_USE, _STEP = (b"\x95", 12), (b"\x92", 3)
-"""In MessagePack, a byte of each use and of each pair of a pattern: the head of an array of five, and of two. And the least bytes that
-each takes: a use a name and a view with its buffer, offset, pattern, dtype and index."""
-
-_LONG_BYTES = 1 << 20
-"""From which counting is cheaper than room that is not used: the system clears memory for it, up to 2 MB for each column."""
-
-_COUNTS = 8
-"""Numbers at the start of a block: see simulator/native/columns.h."""
-
-_COLUMNS = 2, 8, 2
-"""Columns of a block: by instruction, by use or view, and by step of a pattern."""
-
-_UNKNOWN_DTYPE = -2
+def _compiled(core: Any, buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> Table:
+    """Do what `_plain` does with the columns of a recording; other instructions become such columns first."""
+    steps = steps_of(core, cores)
+    sizes = item_bytes().tobytes()
+    rows = core.buffer_columns(tuple(buffers), sizes)
+    found, first = core.kinds(steps, rows, len(buffers), sizes)
+    kinds = tuple(cores[number][place] for number, place in first)
+    names = operand_names(kinds)
+    return Table(
+        Buffers._make(numbers(rows).reshape(6, -1)),
+        kinds,
+        tuple(_columns(one, numbers(kind), names) for one, kind in zip(steps, found, strict=True)),
+    )
 
 
-def _compiled(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> _Found:
-    """Do what `_plain` does, in C: simulator/native/tabulate.c."""
+def steps_of(core: Any, cores: Sequence[Sequence[Instruction]]) -> tuple[Any, ...]:
+    """Return the instructions of all cores as columns that share their words: what was recorded so is what it was."""
+    if all(isinstance(one, core.Steps) and one.has_words_of(cores[0]) for one in cores):
+        return tuple(cores)
+    made: list[Any] = []
+    for instructions in cores:
+        made.append(core.Steps(instructions, *made[:1]))
+    return tuple(made)
+
+
+def _columns(steps: Any, kind: np.ndarray, names: tuple[str, ...]) -> Columns:
+    _, use_start, view, *views = steps.columns()
+
+    def uses() -> tuple[np.ndarray, np.ndarray]:
+        role, name = steps.uses(names)
+        return numbers(role), numbers(name)
+
+    return Columns(kind, numbers(use_start), numbers(view), Views._make(map(numbers, views)), uses)
+
+
+def numbers(column: bytearray) -> np.ndarray:
+    """Return a column of int64 where it lies."""
     import numpy as np
 
-    encoded = bytearray(_ENCODED_DTYPES)
-    # What a constant holds is not looked at, and may be long.
-    _ENCODER.encode_into([b if not b.data else msgspec.structs.replace(b, data=b"") for b in buffers], encoded, -1)
-    rooms, lengths, begin = [], [], len(encoded)
-    for instructions in cores:
-        _ENCODER.encode_into(instructions, encoded, -1)
-        rooms.append((len(instructions) + 1, _most(encoded, begin, *_USE) + 2, _most(encoded, begin, *_STEP) + 2))
-        begin = len(encoded)
-        lengths.append(_COUNTS + sum(map(mul, _COLUMNS, rooms[-1])))
-    kinds, count = sum(map(len, cores)), len(cores)
-    rows, places, *blocks = _cut(
-        np.empty(6 * len(buffers) + count * kinds + sum(lengths), np.int64),
-        6 * len(buffers),
-        count * kinds,
-        *lengths,
-    )
-    given = [word for room, block in zip(rooms, blocks, strict=True) for word in (*room, block)]
-    found = native.call("tabulate", encoded, item_bytes(), rows, count, tuple(given), kinds, places)
-    if found == _UNKNOWN_DTYPE:
-        raise KeyError(f"a dtype that is none of {', '.join(DTYPES)}")
-    first = places.reshape(count, kinds)[:, :found].tolist()
-    return _Found(Buffers._make(rows.reshape(6, -1)), tuple(first), tuple(blocks))
-
-
-def _most(encoded: bytearray, begin: int, byte: bytes, least_bytes: int) -> int:
-    """Return no less than how many there are from `begin` on."""
-    size = len(encoded) - begin
-    return size // least_bytes if size < _LONG_BYTES else encoded.count(byte, begin)
-
-
-_ENCODER = msgspec.msgpack.Encoder()
-_ENCODED_DTYPES = _ENCODER.encode(DTYPES)
-
-
-def _columns(block: np.ndarray) -> Columns:
-    """Return the columns in a block."""
-    instructions, used, views, pairs, _, *rooms = block[:_COUNTS].tolist()
-    lengths = [room for room, columns in zip(rooms, _COLUMNS, strict=True) for _ in range(columns)]
-    kind, use_start, view, role, name, buffer, offset, dtype, dynamic, pattern_start, step, length = _cut(
-        block[_COUNTS:], *lengths
-    )
-    return Columns(
-        kind[:instructions],
-        use_start[: instructions + 1],
-        view[:used],
-        role[:used],
-        name[:used],
-        Views(
-            buffer[:views], offset[:views], dtype[:views], dynamic[:views], pattern_start[: views + 1],
-            step[:pairs], length[:pairs],
-        ),
-    )  # fmt: skip
-
-
-def _cut(block: np.ndarray, *lengths: int) -> list[np.ndarray]:
-    """Return the parts of these lengths, one behind the other."""
-    ends = itertools.accumulate(lengths, initial=0)
-    return [block[start:end] for start, end in itertools.pairwise(ends)]
+    return np.frombuffer(column, np.int64)
 
 
 @cache
@@ -211,32 +175,20 @@ def item_bytes() -> np.ndarray:
     return np.array(list(SIZE_BYTES.values()), np.int64)
 
 
-def _plain(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> _Found:
+def _plain(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> Table:
     of_buffers = Buffers._make(transposed([_of_buffer(buffer) for buffer in buffers], 6))
-    numbers = _Numbers({}, {})
+    found = _Numbers({}, {}, {}, {}, {(): 0})
     place = (2 * of_buffers.memory + of_buffers.of_host).tolist()
-    of_cores = [_of_core(buffers, place, instructions, numbers) for instructions in cores]
-    kinds = range(len(numbers.kinds))
-    first = [{kind: at for at, kind in reversed(list(enumerate(columns[0])))} for columns in of_cores]
-    return _Found(
-        of_buffers,
-        tuple([places.get(kind, -1) for kind in kinds] for places in first),
-        tuple(_block(columns, len(numbers.names)) for columns in of_cores),
-    )
-
-
-def _block(columns: Sequence[Sequence[int]], names: int) -> np.ndarray:
-    """Return columns as compiled passes take them."""
-    import numpy as np
-
-    kind, _, view, _, _, buffer, *_, step, _ = columns
-    rooms = len(kind) + 1, max(len(view), len(buffer)) + 1, len(step)
-    block = np.zeros(_COUNTS + sum(map(mul, _COLUMNS, rooms)), np.int64)
-    block[:_COUNTS] = len(kind), len(view), len(buffer), len(step), names, *rooms
-    lengths = [room for room, number in zip(rooms, _COLUMNS, strict=True) for _ in range(number)]
-    for column, values in zip(_cut(block[_COUNTS:], *lengths), columns, strict=True):
-        column[: len(values)] = values
-    return block
+    of_cores = [_of_core(buffers, place, instructions, found) for instructions in cores]
+    (pattern_start,) = transposed([(at,) for at in itertools.accumulate(map(len, found.patterns), initial=0)], 1)
+    pairs = transposed([pair for pattern in found.patterns for pair in pattern], 2)
+    columns = []
+    for kind, start, uses, views in of_cores:
+        view, *named = transposed(uses, 3)
+        every = Views._make((*transposed(views, 5), pattern_start, *pairs))
+        of_uses = partial(tuple, named)
+        columns.append(Columns(transposed(kind, 1)[0], transposed(start, 1)[0], view, every, of_uses))
+    return Table(of_buffers, tuple(found.kinds.values()), tuple(columns))
 
 
 def _of_buffer(buffer: Buffer) -> tuple[int, int, int, int, int, int]:
@@ -252,42 +204,50 @@ def _of_buffer(buffer: Buffer) -> tuple[int, int, int, int, int, int]:
 
 
 class _Numbers(NamedTuple):
-    """Numbers of different things of all cores, in the order in which they come."""
+    """Numbers of different things of all cores, in the order in which they come; of kinds the first instruction."""
 
-    kinds: dict[tuple[object, ...], int]
+    numbers: dict[tuple[object, ...], int]
     names: dict[str, int]
+    kinds: dict[int, Instruction]
+    patterns: dict[tuple[tuple[int, int], ...], int]
+    dynamic: dict[tuple[Dynamic, ...], int]
+
+
+_Rows = list[tuple[int, ...]]
 
 
 def _of_core(
-    buffers: Sequence[Buffer], place: Sequence[int], instructions: Sequence[Instruction], numbers: _Numbers
-) -> list[list[int]]:
-    """Return the columns of a core, in the order of a block."""
-    kinds, names = numbers
+    buffers: Sequence[Buffer], place: Sequence[int], instructions: Sequence[Instruction], found: _Numbers
+) -> tuple[_Rows, _Rows, _Rows, _Rows]:
+    """Return the kinds, starts of uses, uses and views of a core."""
     views: dict[Access, int] = {}
-    kind, uses, use_start = [], [], [0]
+    kind, use_start, uses = _Rows(), _Rows([(0,)]), _Rows()
     for instruction in instructions:
         key: list[object] = [instruction.op, instruction.engine, msgspec.msgpack.encode(instruction.attributes)]
         for role, operands in ((READ, instruction.reads), (WRITE, instruction.writes)):
             key.append(role)
             for name, access in operands.items():
-                operand = names.setdefault(name, len(names))
+                operand = found.names.setdefault(name, len(found.names))
                 uses.append((views.setdefault(access, len(views)), role, operand))
                 for part in access.dynamic:
                     uses.append((views.setdefault(part.index, len(views)), INDEX, operand))
                 key += (operand, access.pattern, access.dtype, place[access.buffer])
                 key += (bool(access.dynamic), first_partition(access, buffers[access.buffer]))
-        use_start.append(len(uses))
-        kind.append(kinds.setdefault(tuple(key), len(kinds)))
+        use_start.append((len(uses),))
+        kind.append((found.numbers.setdefault(tuple(key), len(found.numbers)),))
+        found.kinds.setdefault(kind[-1][0], instruction)
     dtypes = {dtype: number for number, dtype in enumerate(DTYPES)}
-    rows = [(v.buffer, v.offset, dtypes[v.dtype], int(bool(v.dynamic))) for v in views]
-    pattern_start = itertools.accumulate((len(v.pattern) for v in views), initial=0)
-    steps = [pair for v in views for pair in v.pattern]
-    by_use, by_view, by_step = _columns_of(uses, 3), _columns_of(rows, 4), _columns_of(steps, 2)
-    return [kind, use_start, *by_use, *by_view, list(pattern_start), *by_step]
-
-
-def _columns_of(rows: Sequence[tuple[int, ...]], width: int) -> list[list[int]]:
-    return list(map(list, zip(*rows, strict=True))) if rows else [[] for _ in range(width)]
+    numbered: _Rows = [
+        (
+            v.buffer,
+            v.offset,
+            dtypes[v.dtype],
+            found.dynamic.setdefault(v.dynamic, len(found.dynamic)),
+            found.patterns.setdefault(v.pattern, len(found.patterns)),
+        )
+        for v in views
+    ]
+    return kind, use_start, uses, numbered
 
 
 def transposed(rows: Sequence[tuple[int, ...]], width: int) -> list[np.ndarray]:

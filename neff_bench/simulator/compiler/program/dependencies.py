@@ -106,7 +106,7 @@ def edges_of(buffers: Buffers, columns: Columns, address: np.ndarray, settles: n
     made = native.run(
         find_conflicts,
         Uses(
-            instructions, names, *columns[:-1], settles, regions.of_view, *parts, written, read, reader, following, seen,
+            instructions, names, columns.kind, columns.use_start, columns.view, columns.role, columns.name, settles, regions.of_view, *parts, written, read, reader, following, seen,
             found, numbers, start, *edges,
         ),
     )  # fmt: skip

@@ -51,7 +51,7 @@ def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:
     lives of its operands. A buffer that only such instructions use lives at the last of them; these come behind all others."""
     import numpy as np
 
-    at = np.repeat(np.arange(len(columns.kind)), columns.use_start[1:] - columns.use_start[:-1])
+    at = columns.instruction
     buffer = columns.views.buffer[columns.view]
     if not moves.any():
         used, first, last = _first_and_last(buffer, at, buffers)

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from types import ModuleType
+from importlib import import_module
 from typing import Any, TypeVar
 
+import msgspec
+
+from neff_bench.chips.dtypes import SIZE_BYTES
+from neff_bench.simulator.program import Access, Instruction
 from neff_bench.system.compiled import usable
 
 Form = TypeVar("Form", bound=Callable[..., Any])
@@ -20,14 +24,15 @@ PLAIN: dict[str, Callable[..., Any]] = {}
 
 
 @cache
-def compiled() -> ModuleType | None:
+def compiled() -> Any:
     """Return the extension; None where it is not compiled, or from other sources than those that lie here, or for another machine."""
     if usable("recorder") is None:
         return None
     try:
-        from neff_bench.simulator.native.recorder import core
+        core: Any = import_module(f"{__name__}.core")
     except ImportError:
         return None
+    core.bind_steps(Instruction, Access, tuple(SIZE_BYTES), msgspec.msgpack.Encoder().encode)
     return core
 
 

@@ -114,6 +114,7 @@ static int fits(PyObject *address, const struct known *known, PyObject **at)
 static PyObject *enter(struct state *now, PyObject *const *sorted, const struct known *known, PyObject *const *at)
 {
     PyObject *storages = now->fields[NOW_STORAGES], *form = known->form, *storage;
+    long source;
     PyObject *fields[OF_ALL] = {
         [OF_NAME] = sorted[NAME],
         [OF_MEMORY] = known->memory,
@@ -133,7 +134,8 @@ static PyObject *enter(struct state *now, PyObject *const *sorted, const struct 
     for (int i = 0; i < OF_ALL; i++)
         Py_XINCREF(fields[i]);
     fields[OF_INDEX] = PyLong_FromSsize_t(PyList_Size(storages));
-    fields[OF_SOURCE] = source_now(now, 0);
+    source = source_now(now, 0);
+    fields[OF_SOURCE] = source < 0 ? NULL : PyLong_FromLong(source);
     storage = new_storage(fields);
     if (storage && PyList_Append(storages, storage) < 0)
         Py_CLEAR(storage);

@@ -1,6 +1,6 @@
 /* `nc_matmul` of neff_bench.simulator.operations.matmul: products of tensors whose shapes, dtypes and memories were checked before. */
 
-#include "recorder.h"
+#include "steps.h"
 
 enum argument {
     DST, STATIONARY, MOVING, STATIONARY_ONEZERO, MOVING_ONEZERO, IS_TRANSPOSE, ACCUMULATE, TILE_POSITION, TILE_SIZE, PERF_MODE,
@@ -68,42 +68,22 @@ static int lies_in_a_bank(const struct view *dst)
     return start % plain.bank_bytes + free * item_bytes <= plain.bank_bytes && (!start || dst->fields[ACCESS] != Py_True);
 }
 
-/* 0 when the operand was put in, -1 with an exception. */
-static int put(PyObject *operands, PyObject *name, PyObject *tensor)
+/* NULL without an exception where instructions are not recorded as columns. */
+static PyObject *issue(struct state *now, PyObject *const *sorted)
 {
-    PyObject *access = operands ? access_of(NULL, tensor) : NULL;
-    int status = access ? PyDict_SetItem(operands, name, access) : -1;
+    struct steps *steps = as_steps(now->fields[NOW_INSTRUCTIONS]);
+    int64_t uses = steps ? steps->uses : 0, head;
+    long source;
 
-    Py_XDECREF(access);
-    return status;
-}
-
-static PyObject *attributes_of(PyObject *const *sorted)
-{
-    PyObject *attributes = PyDict_New();
-
-    if (attributes && sorted[ACCUMULATE] != Py_None && PyDict_SetItem(attributes, names.accumulate, sorted[ACCUMULATE]) < 0)
-        Py_CLEAR(attributes);
-    if (attributes && sorted[IS_TRANSPOSE] == Py_True && PyDict_SetItem(attributes, names.is_transpose, Py_True) < 0)
-        Py_CLEAR(attributes);
-    return attributes;
-}
-
-static PyObject *issued(struct state *now, PyObject *const *sorted)
-{
-    PyObject *writes = PyDict_New(), *reads = PyDict_New(), *attributes = NULL, *made = NULL;
-
-    if (put(writes, names.dst, sorted[DST]) == 0 && put(reads, names.stationary, sorted[STATIONARY]) == 0 &&
-        put(reads, names.moving, sorted[MOVING]) == 0)
-        attributes = attributes_of(sorted);
-    if (attributes) {
-        PyObject *given[] = {names.nc_matmul, names.tensor, writes, reads, attributes};
-        made = issue(now, given, 0);
-    }
-    Py_XDECREF(writes);
-    Py_XDECREF(reads);
-    Py_XDECREF(attributes);
-    return made;
+    if (!steps)
+        return NULL;
+    source = source_now(now, 0);
+    head = source < 0 ? -1 : matmul_head(steps->words, sorted[ACCUMULATE], sorted[IS_TRANSPOSE] == Py_True);
+    if (head >= 0 && add_operand(steps, sorted[STATIONARY]) == 0 && add_operand(steps, sorted[MOVING]) == 0 &&
+        add_operand(steps, sorted[DST]) == 0 && end_step(steps, head, source) == 0)
+        return issued();
+    steps->uses = uses;
+    return NULL;
 }
 
 PyObject *nc_matmul(PyObject *module, PyObject *const *given, Py_ssize_t count, PyObject *keywords)
@@ -123,7 +103,7 @@ PyObject *nc_matmul(PyObject *module, PyObject *const *given, Py_ssize_t count, 
     }
     if (now && sort_arguments(sorted, parameters, ARGUMENTS, given, count, keywords) && is_common(sorted) &&
         is_known(now, sorted) == 1 && lies_in_a_bank((struct view *)sorted[DST]))
-        made = issued(now, sorted);
+        made = issue(now, sorted);
     Py_XDECREF((PyObject *)now);
     return made || PyErr_Occurred() ? made : call_plain(plain.nc_matmul, NULL, given, count, keywords);
 }

@@ -1,6 +1,6 @@
 /* The extension, and what appends an instruction to a recording. */
 
-#include "recorder.h"
+#include "steps.h"
 
 #include <string.h>
 
@@ -9,41 +9,32 @@ struct plain plain;
 
 static PyTypeObject *places_type;
 
-PyObject *source_now(struct state *now, long up)
+long source_now(struct state *now, long up)
 {
-    PyObject *fixed = now->fields[NOW_FIXED_SOURCE], *places = now->fields[NOW_PLACES];
+    PyObject *places = now->fields[NOW_PLACES];
+    long fixed = PyLong_AsLong(now->fields[NOW_FIXED_SOURCE]);
 
-    if (PyLong_AsLong(fixed) >= 0) {
-        Py_INCREF(fixed);
+    if (fixed >= 0)
         return fixed;
-    }
     if (Py_TYPE(places) == places_type)
         return source_above(places, up);
     PyErr_SetString(PyExc_TypeError, "the recorder's places are not compiled");
-    return NULL;
+    return -1;
 }
 
-PyObject *issue(struct state *now, PyObject *const *given, long up)
+PyObject *issued(void)
 {
-    PyObject *source = source_now(now, up), *made = NULL;
-
-    if (source)
-        made = PyObject_CallFunctionObjArgs(plain.instruction, given[0], given[1], given[2], given[3], given[4], source, NULL);
-    Py_XDECREF(source);
-    if (!made || PyList_Append(now->fields[NOW_INSTRUCTIONS], made) < 0) {
-        Py_XDECREF(made);
-        return NULL;
-    }
-    Py_DECREF(made);
     Py_INCREF(plain.issued);
     return plain.issued;
 }
 
-/* emit(op, engine, writes, reads, attributes) */
+/* emit(op, engine, writes, reads, attributes); the plain form has all but what is recorded as columns. */
 static PyObject *emit(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     struct state *now;
-    PyObject *made;
+    struct steps *steps;
+    long source;
+    int status = -1;
 
     (void)module;
     if (count != 5) {
@@ -51,28 +42,33 @@ static PyObject *emit(PyObject *module, PyObject *const *given, Py_ssize_t count
         return NULL;
     }
     now = recorder_now();
-    if (!now)
-        return PyObject_CallFunctionObjArgs(plain.emit, given[0], given[1], given[2], given[3], given[4], NULL);
-    made = issue(now, given, 1);
+    steps = now ? as_steps(now->fields[NOW_INSTRUCTIONS]) : NULL;
+    if (!steps) {
+        Py_XDECREF((PyObject *)now);
+        return call_plain(plain.emit, NULL, given, count, NULL);
+    }
+    source = source_now(now, 1);
+    if (source >= 0)
+        status = add_step(steps, given, source);
     Py_DECREF((PyObject *)now);
-    return made;
+    return status < 0 ? NULL : issued();
 }
 
-/* bind_tensors(getitem, access, Access, pattern, DynamicSlice, ap): the plain forms, what they make, and what they take. */
+/* bind_tensors(getitem, access, pattern, DynamicSlice, ap): the plain forms, what they make, and what they take. */
 static PyObject *bind_tensors(PyObject *module, PyObject *given)
 {
     (void)module;
-    if (!PyArg_ParseTuple(given, "OOOOOO", &plain.getitem, &plain.access, &plain.type_access, &plain.pattern, &plain.range, &plain.ap))
+    if (!PyArg_ParseTuple(given, "OOOOO", &plain.getitem, &plain.access, &plain.pattern, &plain.range, &plain.ap))
         return NULL;
     Py_INCREF(given); /* for as long as the process lives */
     Py_RETURN_NONE;
 }
 
-/* bind_recording(emit, Instruction, active, issued): the plain form, what it makes, the recorders by thread and the answer. */
+/* bind_recording(emit, active, issued): the plain form, the recorders by thread and the answer. */
 static PyObject *bind_recording(PyObject *module, PyObject *given)
 {
     (void)module;
-    if (!PyArg_ParseTuple(given, "OOOO", &plain.emit, &plain.instruction, &plain.active, &plain.issued))
+    if (!PyArg_ParseTuple(given, "OOO", &plain.emit, &plain.active, &plain.issued))
         return NULL;
     Py_INCREF(given);
     Py_RETURN_NONE;
@@ -122,6 +118,26 @@ static PyObject *bind_matmul(PyObject *module, PyObject *given)
     if (!PyArg_ParseTuple(given, "On", &plain.no_perf_mode, &plain.bank_bytes))
         return NULL;
     Py_INCREF(given);
+    Py_RETURN_NONE;
+}
+
+/* bind_steps(Instruction, Access, dtypes, encode): what steps are made of, the names of dtypes in the order of their numbers, and what gives the
+   MessagePack of attributes. */
+static PyObject *bind_steps(PyObject *module, PyObject *given)
+{
+    (void)module;
+    if (!PyArg_ParseTuple(given, "OOOO", &plain.instruction, &plain.type_access, &plain.dtype_names, &plain.encode))
+        return NULL;
+    Py_INCREF(given);
+    plain.dtypes = PyDict_New();
+    for (Py_ssize_t i = 0; plain.dtypes && i < PyTuple_Size(plain.dtype_names); i++) {
+        PyObject *number = PyLong_FromSsize_t(i);
+        if (!number || PyDict_SetItem(plain.dtypes, PyTuple_GetItem(plain.dtype_names, i), number) < 0)
+            Py_CLEAR(plain.dtypes);
+        Py_XDECREF(number);
+    }
+    if (!plain.dtypes)
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -182,6 +198,9 @@ PyMODINIT_FUNC PyInit_core(void)
         {"bind_recording", bind_recording, METH_VARARGS, NULL},
         {"bind_creation", bind_creation, METH_VARARGS, NULL},
         {"bind_buffers", bind_buffers, METH_O, NULL},
+        {"bind_steps", bind_steps, METH_VARARGS, NULL},
+        {"buffer_columns", buffer_columns, METH_VARARGS, NULL},
+        {"kinds", kinds_of, METH_VARARGS, NULL},
         {"buffers_of", buffers_of, METH_O, NULL},
         {"bind_matmul", bind_matmul, METH_VARARGS, NULL},
         {"nc_matmul", FAST(nc_matmul), METH_FASTCALL | METH_KEYWORDS,
@@ -198,7 +217,7 @@ PyMODINIT_FUNC PyInit_core(void)
     Py_XINCREF(places_type);
     if (add(module, "Places", (PyObject *)places_type) < 0 || add(module, "BUILT_FROM", PyUnicode_FromString(BUILT_FROM)) < 0 ||
         add(module, "View", make_view_type()) < 0 || add(module, "Storage", make_storage_type()) < 0 ||
-        add(module, "State", make_state_type()) < 0)
+        add(module, "State", make_state_type()) < 0 || add(module, "Steps", make_steps_type()) < 0)
         Py_CLEAR(module);
     return module;
 }

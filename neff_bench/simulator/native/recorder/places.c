@@ -28,10 +28,11 @@ struct standing {
     int resumed;
 };
 
-/* `sources`: by number of the place, NULL where nobody asked. A stack has the number of its innermost place and 1. */
+/* `sources`: by number of the place, -1 where nobody asked. A stack has the number of its innermost place and 1. */
 struct places {
     PyObject_HEAD
-    PyObject *locate, **sources;
+    PyObject *locate;
+    int64_t *sources;
     void *root;
     struct numbers numbers;
     struct chunk *chunk;
@@ -85,7 +86,7 @@ static int64_t numbered(struct places *p, PyObject *code, int64_t at, int64_t st
     number = number_of(&p->numbers, place, sizeof *place);
     if (number == known) {
         Py_INCREF(code); /* its address stays its own */
-        p->sources[number] = NULL;
+        p->sources[number] = -1;
         p->chunk->used++;
     } else if (number < 0) {
         PyErr_NoMemory();
@@ -171,29 +172,32 @@ static int64_t stack_above(struct places *p, PyObject *frame)
     return stack;
 }
 
-static PyObject *source_of(struct places *p, PyObject *frame)
+/* The source of a frame, -1 with an exception. */
+static long source_of(struct places *p, PyObject *frame)
 {
     int64_t stack, number;
+    PyObject *source;
 
     if (frame == Py_None || frame == p->root)
-        return PyLong_FromLong(0);
+        return 0;
     stack = stack_above(p, frame);
     number = stack < 0 ? -1 : place_of(p, frame, at(frame), stack);
     if (number < 0)
-        return NULL;
-    if (!p->sources[number]) {
-        PyObject *source = PyObject_CallFunctionObjArgs(p->locate, frame, NULL);
+        return -1;
+    if (p->sources[number] < 0) {
+        source = PyObject_CallFunctionObjArgs(p->locate, frame, NULL);
         if (!source)
-            return NULL;
-        p->sources[number] = source;
+            return -1;
+        p->sources[number] = PyLong_AsLong(source);
+        Py_DECREF(source);
     }
-    Py_INCREF(p->sources[number]);
-    return p->sources[number];
+    return (long)p->sources[number];
 }
 
-PyObject *source_above(PyObject *places, long up)
+long source_above(PyObject *places, long up)
 {
-    PyObject *frame = (PyObject *)PyEval_GetFrame(), *source;
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    long source;
 
     if (!frame)
         frame = Py_None;
@@ -202,7 +206,7 @@ PyObject *source_above(PyObject *places, long up)
         PyObject *caller = attribute(&back_of, frame);
         Py_DECREF(frame);
         if (!caller)
-            return NULL;
+            return -1;
         frame = caller;
     }
     source = source_of((struct places *)places, frame);
@@ -212,9 +216,9 @@ PyObject *source_above(PyObject *places, long up)
 
 static PyObject *source(PyObject *self, PyObject *up)
 {
-    long calls = PyLong_AsLong(up);
+    long calls = PyLong_AsLong(up), found = calls == -1 && PyErr_Occurred() ? -1 : source_above(self, calls);
 
-    return calls == -1 && PyErr_Occurred() ? NULL : source_above(self, calls);
+    return found < 0 ? NULL : PyLong_FromLong(found);
 }
 
 static PyObject *start(PyObject *self, PyObject *root)
@@ -253,8 +257,6 @@ static void release(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
 
     cut(p, 0);
-    for (int64_t number = 0; number < p->numbers.count; number++)
-        Py_XDECREF(p->sources[number]);
     while (p->chunk) {
         struct chunk *chunk = p->chunk;
         while (chunk->used)

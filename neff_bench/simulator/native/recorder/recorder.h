@@ -46,6 +46,7 @@ extern struct plain {
     PyObject *ndarray, *form_of, *tensor, *region, *sbuf, *shared_hbm;
     PyObject *nc_matmul, *no_perf_mode, *buffer;
     PyObject *on_chip, *same_tile, *vector, *operand, *alu;
+    PyObject *dtypes, *dtype_names, *encode;
     Py_ssize_t bank_bytes;
 } plain;
 
@@ -85,8 +86,8 @@ PyObject *vector(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *operand(PyObject *module, PyObject *const *given, Py_ssize_t count);
 PyObject *alu(PyObject *module, PyObject *const *given, Py_ssize_t count);
 
-/* Appends an instruction of the kernel's line `up` calls above the running frame, and gives what operations return. */
-PyObject *issue(struct state *now, PyObject *const *given, long up);
+/* What operations return, a new reference. */
+PyObject *issued(void);
 
 /* arguments.c. 1 when the arguments of a call are known by their places or names; `sorted` keeps the defaults of those that are missing. */
 int sort_arguments(PyObject **sorted, PyObject *const *names, int most, PyObject *const *given, Py_ssize_t count, PyObject *keywords);
@@ -100,14 +101,14 @@ int intern_all(PyObject **names, const char *const *texts, int count);
 /* `Places`: see places.c. NULL where it cannot be made. */
 PyObject *make_places_type(void);
 
-/* The source of the frame `up` calls above the running one, a new reference. */
-PyObject *source_above(PyObject *places, long up);
+/* The source of the frame `up` calls above the running one; -1 with an exception. */
+long source_above(PyObject *places, long up);
 
 /* The recorder of the kernel that this thread runs now, a new reference; NULL where none does. */
 struct state *recorder_now(void);
 
-/* The source that it gives what is recorded `up` calls above the running frame, a new reference. */
-PyObject *source_now(struct state *now, long up);
+/* The source that it gives what is recorded `up` calls above the running frame; -1 with an exception. */
+long source_now(struct state *now, long up);
 
 /* getters.c: reads an attribute that all objects of a type have, without looking it up again; a new reference. */
 struct getter {

@@ -51,7 +51,7 @@ def under(
         target = full.within(place)
         if not take_over(target, piece):
             write(target.place(), piece.read())
-        steps.append((recorder().instructions[-1], place))
+        steps.append((recorder().written()[-1], place))
     if full is None:
         full = Tile(nl.ndarray(tuple(stop for _, stop in project(whole(shape))), dtype))
     full.made, full.only = Made(steps), only
@@ -71,5 +71,5 @@ def filled(shape: tuple[int, ...], place: Box, compute: Callable[[], Any]) -> Ti
     target = full.within(place)
     if not take_over(target, piece):
         write(target.place(), piece.read())
-    full.made = Made([(recorder().instructions[-1], place)])
+    full.made = Made([(recorder().written()[-1], place)])
     return full

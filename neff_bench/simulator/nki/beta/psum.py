@@ -89,14 +89,14 @@ def _zero(view: NkiTensor) -> None:
     first = next(
         (
             at
-            for at, step in enumerate(now.instructions)
+            for at, step in enumerate(now.written())
             if any(to.buffer == storage.index for to in (*step.writes.values(), *step.reads.values()))
         ),
-        len(now.instructions),
+        len(now.written()),
     )
     whole = NkiTensor(storage, 0, storage.shape, views.row_major(storage.shape), storage.dtype)
     isa.memset(whole, 0.0)
-    now.instructions.insert(first, now.instructions.pop())
+    now.written().insert(first, now.written().pop())
 
 
 def _state(view: NkiTensor) -> _Written:

@@ -38,23 +38,23 @@ class Made:
     def is_last(self) -> bool:
         """Return whether nothing was recorded since."""
         steps = [step for step, _ in self.steps]
-        tail = recorder().instructions[-len(steps) :] if steps else []
+        tail = recorder().written()[-len(steps) :] if steps else []
         return len(tail) == len(steps) and all(one is other for one, other in zip(tail, steps))
 
     def restore(self, view: NkiTensor) -> None:
         """Give the instructions their own tile back and put what the assignment means behind them."""
-        now = recorder()
+        written = recorder().written()
         moved, self.moved = self.moved or [], None
-        at = len(now.instructions)
+        at = len(written)
         for (step, _), replaced in zip(reversed(self.steps), reversed(moved)):
-            at = max(place for place in range(at) if now.instructions[place] is replaced)
-            now.instructions[at] = step
+            at = max(place for place in range(at) if written[place] is replaced)
+            written[at] = step
         end = at + len(self.steps)
-        tail = now.instructions[end:]
-        del now.instructions[end:]
+        tail = written[end:]
+        del written[end:]
         if self.repair is not None:
             self.repair(view)
-        now.instructions.extend(tail)
+        written.extend(tail)
 
 
 class Assigned(Protocol):
@@ -82,7 +82,7 @@ class Assigned(Protocol):
 
 def born(view: NkiTensor, since: int) -> Made | None:
     """Return how a new tile was made by what was recorded since instruction `since`: None unless by the last one alone."""
-    steps = recorder().instructions
+    steps = recorder().written()
     if len(steps) == since:
         return None
     index = view.storage.index
@@ -158,7 +158,7 @@ def _places(target: Assigned, value: Assigned, made: Made) -> list[NkiTensor] | 
 
 def _replace(made: Made, moved: list[Instruction]) -> None:
     if moved:
-        recorder().instructions[-len(moved) :] = moved
+        recorder().written()[-len(moved) :] = moved
     made.moved = moved
 
 

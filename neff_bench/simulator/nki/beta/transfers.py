@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from neff_bench.simulator.nki import isa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.beta import masked, psum
@@ -23,9 +25,13 @@ def dma_copy(*, dst: Tile, src: Any, mask: Any = None, dst_rmw_op: Any = None, *
     def transfer(parts: dict[str, Any]) -> None:
         isa.dma_copy(parts["dst"].place(), parts["src"].read(), **given)
         if dst_rmw_op is not None:
-            step = recorder().instructions[-1]
-            step.attributes["dst_rmw_op"] = "add"
-            step.reads["dst"] = step.writes["dst"]
+            steps = recorder().written()
+            attributes, reads = steps[-1].attributes, steps[-1].reads
+            steps[-1] = msgspec.structs.replace(
+                steps[-1],
+                attributes={**attributes, "dst_rmw_op": "add"},
+                reads={**reads, "dst": steps[-1].writes["dst"]},
+            )
 
     operands = {"dst": dst, "src": src}
     tile_operand(operands, "src", "dma_copy")

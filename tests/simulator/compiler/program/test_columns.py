@@ -1,11 +1,9 @@
 """The columns of a program."""
 
 import msgspec
-import numpy as np
 import pytest
 
 from neff_bench.simulator import native
-from neff_bench.simulator.compiler.program import columns
 from neff_bench.simulator.compiler.program.columns import DTYPES, operand_names, tabulated
 from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction
 from tests.simulator.programs import whole
@@ -67,18 +65,6 @@ def test_a_dtype_that_is_not_known_is_refused(tabulate):
     read = msgspec.structs.replace(whole(T, BUFFERS), dtype="float7")
     with pytest.raises(KeyError):
         tabulate(BUFFERS, [(Instruction("memset", "vector", {"dst": read}, {}, {}),)])
-
-
-@pytest.mark.skipif(native.library() is None, reason="the core is not compiled here")
-def test_room_that_is_counted_is_enough(monkeypatch):
-    instructions = [copy(T, P), copy(P, T), copy(X, ONES)]
-    estimated = tabulated(BUFFERS, [instructions])
-    monkeypatch.setattr(columns, "_LONG_BYTES", 0)
-    counted = tabulated(BUFFERS, [instructions])
-    assert len(counted.blocks[0]) < len(estimated.blocks[0])
-    counted, estimated = counted.cores[0], estimated.cores[0]
-    for one, other in zip(counted[:5] + counted.views, estimated[:5] + estimated.views, strict=True):
-        assert np.array_equal(one, other)
 
 
 def test_dtypes_have_the_numbers_of_their_sizes(tabulate):
