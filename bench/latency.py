@@ -26,7 +26,7 @@ def main() -> int:
     import torch
     from torch.utils.benchmark import Timer
 
-    from neff_bench.experiments import MatmulConfig, NPUMatmulProfiler
+    from neff_bench import MatmulConfig, NPUMatmulProfiler
 
     profiler = NPUMatmulProfiler(backend="torch")
     print(f"{'shape':>16} {'dtype':>9} {'ours ms':>9} {'torch ms':>9} {'ratio':>6} {'ratio of fastest':>17}")

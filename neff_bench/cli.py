@@ -18,7 +18,7 @@ COMMANDS = {
     "fsck": Lazy("stage2_profile.upkeep.cli", "Compare every file of a store with its checksum."),
     "gc": Lazy("stage2_profile.upkeep.cli", "Remove old runs from a store."),
     "merge": Lazy("stage2_profile.upkeep.cli", "Put the cases of several stores into one."),
-    "probes": Lazy("doors.probes_cli", "Write microkernels that show a machine's constants, to calibrate the model."),
+    "probes": Lazy("doors.tutorial_cli", "Write microkernels that show a machine's constants, to calibrate the model."),
     "run": Lazy("doors.run_cli", "Run a script that launches kernels, and say where their time goes."),
     "watch": Lazy("doors.watch_cli", "Follow a kernel while you write it: a page that repaints at each save."),
     "check": Lazy("doors.check_cli", "Say which rules of AWS's compiler a kernel breaks, by release."),

@@ -14,7 +14,7 @@
     ├── ClusterError            a Ray cluster      (system/cluster.py)
     ├── FlagAbsent              a flag of the SDK  (sdk/words.py)
     ├── ExperimentError         an experiment      (experiments/errors.py)
-    └── InstallError            install-benchmarks (nkilib/errors.py)
+    └── InstallError            install-benchmarks (nkilib/layout.py)
 
 The text of each is one line: what, where, what was expected, what to do.
 """

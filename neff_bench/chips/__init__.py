@@ -95,19 +95,3 @@ def names_from(generation: int) -> str:
 def first_of_generation(name: str) -> str:
     """Return the chip that `gen3` stands for where tools name a generation; any other name is returned as it is."""
     return next((chip.name for chip in _chips().values() if f"gen{chip.generation}" == name), name)
-
-
-__all__ = [
-    "CHIPS",
-    "ENVIRONMENT",
-    "GENERATIONS",
-    "LISTED",
-    "NAMES",
-    "PAIRED",
-    "Chip",
-    "UnknownChip",
-    "chip_for",
-    "first_of_generation",
-    "names_from",
-    "peak_tflops",
-]

@@ -239,21 +239,14 @@ def _baseline(path: Path | None, answers: Sequence[Judged], texts: dict[str, str
 
 def _told(form: str, answers: Sequence[Judged], verdicts: Sequence[dict[str, str]], texts: dict[str, str]) -> str:
     """Return the answers in a format. `verdicts`: what each release makes of each file. `texts`: of the files, by name."""
+    import msgspec
+
     from neff_bench.rules import report
 
     findings = sorted({one for answer in answers for one in answer.findings})
-    rows = [
-        {
-            "path": answer.path,
-            "target": answer.target,
-            "recorded": answer.recorded,
-            "untold": answer.untold,
-            "compiled": answer.compiled,
-            "instructions": answer.instructions,
-            "verdicts": said,
-        }
-        for answer, said in zip(answers, verdicts)
-    ]
+    rows = [msgspec.structs.asdict(answer) | {"verdicts": said} for answer, said in zip(answers, verdicts)]
+    for row in rows:
+        del row["findings"]
     if form == "json":
         return json.dumps({"findings": [report.as_json(one) for one in findings], "files": rows}, indent=1) + "\n"
     if form == "sarif":

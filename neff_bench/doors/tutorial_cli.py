@@ -1,4 +1,5 @@
-"""Declares `neff-bench tutorial`: the files of the quickstart, to run and to edit."""
+"""Declares what writes files of ours to run and to edit: `neff-bench tutorial`, those of the quickstart, and `neff-bench probes`, microkernels that show
+one constant of the machine each, with the script that runs them."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 
 FILES = PACKAGE / "doors" / "tutorial"
+PROBES = PACKAGE / "doors" / "probes"
 
 
 @command("tutorial")
@@ -28,6 +30,23 @@ def tutorial(directory: Path) -> None:
     """
     copied(FILES, directory)
     streams.notice(f"next: generate-neffs --shapes {directory}/shapes.yaml --out {directory}.neffs")
+
+
+@command("probes")
+@click.option("--out", required=True, metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+def probes(out: Path) -> None:
+    """Write the probes into DIR: kernels, their shapes with what each of them shows, and the script that runs them.
+
+    On a Trainium host with the AWS SDK the script takes less than an hour and writes one file, from which `neuron-sim calibrate` fits
+    constants of the timing model. A file that is there already stays as it is, and the command fails.
+
+    \b
+    neff-bench probes --out probes
+    sh probes/run.sh
+    neuron-sim calibrate probes/probes.tar.gz --output my.calibration.json
+    """
+    copied(PROBES, out)
+    streams.notice(f"next, on a host with devices: sh {out}/run.sh")
 
 
 def copied(folder: Path, directory: Path) -> None:

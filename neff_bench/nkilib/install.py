@@ -12,8 +12,7 @@ import tempfile
 from pathlib import Path
 
 from neff_bench.installation import PACKAGE
-from neff_bench.nkilib.errors import InstallError
-from neff_bench.nkilib.layout import beside_package, template, vendored
+from neff_bench.nkilib.layout import InstallError, beside_package, template, vendored
 
 DIRECTORY = "benchmarks"
 LIST = ".neff-bench.json"

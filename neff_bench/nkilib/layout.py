@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
+from neff_bench.errors import NeffBenchError
 from neff_bench.installation import PACKAGE, __version__
-from neff_bench.nkilib.errors import InstallError
 
 ROOMS = tuple(sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()))
 """The rooms that --vendor copies."""
-INSTALLING = ("errors.py", "install.py", "install_cli.py", "layout.py", "template", "vendor")
+INSTALLING = ("install.py", "install_cli.py", "layout.py", "template", "vendor")
 """What of this room it leaves out."""
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
@@ -30,6 +30,10 @@ UNPUBLISHED = """\
 _VERSION = re.compile(r"\d+(\.\d+)*((a|b|rc|\.post|\.dev)\d+)?")
 _REFERENCE = re.compile(r"    reference: (nkilib_src[\w.]*):")
 _ENTRY = re.compile(r"kernel: (nkilib_src[\w.]*):")
+
+
+class InstallError(NeffBenchError):
+    """Why `benchmarks/` was not written or removed. One line: what, where, what to do."""
 
 
 def template(checkout: Path, source: str | None) -> Iterator[tuple[str, bytes]]:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from neff_bench.chips import CHIPS
 from neff_bench.chips.calibration import ENVIRONMENT, Calibration, Estimate, encoded
 from neff_bench.cli import main
-from neff_bench.doors.probes_cli import FILES
+from neff_bench.doors.tutorial_cli import PROBES as FILES
 from neff_bench.simulator.commands.calibrate import calibrate
 from neff_bench.simulator.commands.view import load_profile, write_json
 from neff_bench.simulator.errors import SimulatorError

@@ -3,8 +3,8 @@ import statistics
 
 import pytest
 
+from neff_bench import MatmulConfig, MlpConfig, NPUMatmulProfiler
 from neff_bench.errors import WrongCall
-from neff_bench.experiments import MatmulConfig, MlpConfig, NPUMatmulProfiler
 from neff_bench.experiments.backends import Backend, Prepared
 from neff_bench.experiments.errors import DeviceLost, DoesNotFit, ExperimentError
 from neff_bench.experiments.latency import quantile

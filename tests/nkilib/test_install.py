@@ -10,10 +10,9 @@ import yaml
 from click.testing import CliRunner
 
 from neff_bench.installation import IMPORT_ROOT, __version__
-from neff_bench.nkilib.errors import InstallError
 from neff_bench.nkilib.install import install, remove
 from neff_bench.nkilib.install_cli import install_benchmarks
-from neff_bench.nkilib.layout import TEMPLATE
+from neff_bench.nkilib.layout import TEMPLATE, InstallError
 from neff_bench.stage1_generate.shapes.read import read_shapes
 
 

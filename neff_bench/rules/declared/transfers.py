@@ -11,7 +11,6 @@ from neff_bench.rules.source import Source
 
 _COLLECTIVES = "all_reduce all_gather reduce_scatter all_to_all collective_permute"
 _HALF = ("bfloat16", "float16", "int16", "uint16")
-_LIMITS = {"trn2": 1024, "trn3": 1024}
 
 
 def _hardware(c: Call) -> bool:
