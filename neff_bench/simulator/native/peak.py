@@ -1,16 +1,18 @@
-"""Two sweeps over the tensors of one memory, in the order in which they come to life: the largest use, and whether two share bytes."""
+"""Two sweeps over tensors in the order in which they come to life: the largest use of each memory, and whether two of one share bytes."""
 
 from __future__ import annotations
 
 from neff_bench.simulator.native import cython
 
-# The `count` tensors. first, last: instructions. by_end: their numbers, by last instruction. low, high: where the bytes that the kernel gave it
-# begin and end among `ends`, which are in order; -1 where it gave none. packed: what it counts then. covers: by how many tensors the bytes
-# from one end to the next are covered. found: the largest use in bytes, and the tensor with which it was reached.
+# The `count` tensors. memory: of each. first, last: instructions. by_end: their numbers, by last instruction. low, high: where the bytes that the
+# kernel gave it begin and end among `ends`, which are in order; -1 where it gave none. packed: what it counts then. covers: by how many tensors the
+# bytes from one end to the next are covered. By memory, capacity: the bytes that it has. used: those in use now. most, at: the largest use, and the
+# tensor with which it was reached.
 Peaks = cython.struct(
-    count=cython.longlong, capacity=cython.longlong, first=cython.p_const_longlong, last=cython.p_const_longlong,
+    count=cython.longlong, memory=cython.p_const_longlong, first=cython.p_const_longlong, last=cython.p_const_longlong,
     by_end=cython.p_const_longlong, low=cython.p_const_longlong, high=cython.p_const_longlong,
-    packed=cython.p_const_longlong, ends=cython.p_const_longlong, covers=cython.p_longlong, found=cython.p_longlong,
+    packed=cython.p_const_longlong, ends=cython.p_const_longlong, covers=cython.p_longlong,
+    capacity=cython.p_const_longlong, used=cython.p_longlong, most=cython.p_longlong, at=cython.p_longlong,
 )  # fmt: skip
 
 # Half-open: partitions [r0, r1), bytes [c0, c1). alive: room for the tensors that are.
@@ -21,7 +23,7 @@ Boxes = cython.struct(
 
 
 def peak_of(peaks: cython.size_t) -> cython.longlong:
-    """Return the largest use; stop above `capacity`."""
+    """Find the largest use of each memory."""
     with cython.nogil:
         _peak_of(cython.cast(cython.pointer[Peaks], peaks))
     return 0
@@ -29,31 +31,29 @@ def peak_of(peaks: cython.size_t) -> cython.longlong:
 
 @cython.inner
 def _peak_of(s: cython.pointer[Peaks]) -> cython.void:
-    used: cython.longlong = 0
     gone: cython.longlong = 0
     for i in range(s.count):
         while s.last[s.by_end[gone]] < s.first[i]:
-            used -= _changed(s, s.by_end[gone], -1)
+            _change(s, s.by_end[gone], -1)
             gone += 1
-        used += _changed(s, i, 1)
-        if used > s.found[0]:
-            s.found[0] = used
-            s.found[1] = i
-            if used > s.capacity:
-                break
+        _change(s, i, 1)
 
 
 @cython.inner
-def _changed(s: cython.pointer[Peaks], i: cython.longlong, by: cython.longlong) -> cython.longlong:
-    """Return the bytes that come into use with a tensor (`by` 1), or are freed with it (-1)."""
-    if s.low[i] < 0:
-        return s.packed[i]
-    change: cython.longlong = 0
+def _change(s: cython.pointer[Peaks], i: cython.longlong, by: cython.longlong) -> cython.void:
+    """Take in a tensor (`by` 1), or let one go (-1). A memory that overflowed stays as it is."""
+    memory = s.memory[i]
+    if s.most[memory] > s.capacity[memory]:
+        return
+    change: cython.longlong = s.packed[i] if s.low[i] < 0 else 0
     for at in range(s.low[i], s.high[i]):
         if s.covers[at] == (0 if by > 0 else 1):
             change += s.ends[at + 1] - s.ends[at]
         s.covers[at] += by
-    return change
+    s.used[memory] += by * change
+    if s.used[memory] > s.most[memory]:
+        s.most[memory] = s.used[memory]
+        s.at[memory] = i
 
 
 def any_rivals(boxes: cython.size_t) -> cython.longlong:

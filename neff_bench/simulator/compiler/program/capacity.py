@@ -19,6 +19,8 @@ from neff_bench.simulator.native.peak import Peaks, peak_of
 from neff_bench.simulator.program import PARTITIONS, Buffer, Memory, Program
 
 _QUADRANT = 32
+_ON_CHIP = MEMORIES[1:]
+_UNBOUNDED = 1 << 62
 _TRANSFERS = frozenset({"dma_copy", "dma_transpose", "dma_compute"})
 
 
@@ -61,24 +63,30 @@ def _of_core(program: Program, core: int) -> list[Peak]:
     import numpy as np
 
     table = table_of(program)
-    buffers = table.buffers
     living = lives_of_all(table, core, [first.op in _TRANSFERS for first in table.kinds])
     order = np.lexsort((living.last, living.first))
-    peaks = []
-    for memory in ("sbuf", "psum"):
-        mine = order[buffers.memory[living.buffer[order]] == MEMORIES.index(memory)]
-        b, first, last = (column[mine] for column in living)
-        start, row_bytes = buffers.address[b], buffers.row_bytes[b]
-        ends, places = np.unique([start, start + row_bytes], return_inverse=True)
-        low, high = np.where(start >= 0, places.reshape(2, -1), -1)
-        packed = row_bytes * (-(-buffers.rows[b] // _QUADRANT) * _QUADRANT) // PARTITIONS
-        capacity, found = capacity_bytes(program.target, memory), np.array([0, -1])
-        by_end = np.argsort(last, kind="stable")
-        covers = np.zeros(len(ends), np.int64)
-        native.run(peak_of, Peaks(len(b), capacity, first, last, by_end, low, high, packed, ends, covers, found))
-        used, at = found.tolist()
-        peaks.append(_peak_at(program, core, memory, capacity, used, (int(first[at]), int(b[at])) if at >= 0 else None))
-    return peaks
+    buffer, first, last = (column[order] for column in living)
+    memory, _, row_bytes, rows, start, _ = (column[buffer] for column in table.buffers)
+    ends, low, high = np.zeros(1, np.int64), *np.full((2, len(buffer)), -1)
+    placed = start >= 0
+    if placed.any():
+        start = start[placed] + (memory[placed] << 32)  # no address of one memory is one of another
+        stop = start + row_bytes[placed]
+        ends = np.unique([start, stop])
+        low[placed], high[placed] = np.searchsorted(ends, start), np.searchsorted(ends, stop)
+    packed = row_bytes * (-(-rows // _QUADRANT) * _QUADRANT) // PARTITIONS
+    by_end, covers = np.argsort(last, kind="stable"), np.zeros(len(ends), np.int64)
+    capacity = np.array([_UNBOUNDED, *(capacity_bytes(program.target, name) for name in _ON_CHIP)])
+    used, most, at = np.array([[0], [0], [-1]]).repeat(len(capacity), axis=1)
+    native.run(
+        peak_of,
+        Peaks(len(buffer), memory, first, last, by_end, low, high, packed, ends, covers, capacity, used, most, at),
+    )
+    reached = [(int(first[one]), int(buffer[one])) if one >= 0 else None for one in at.tolist()]
+    return [
+        _peak_at(program, core, name, int(capacity[number]), int(most[number]), reached[number])
+        for number, name in enumerate(_ON_CHIP, 1)
+    ]
 
 
 def _peak_at(

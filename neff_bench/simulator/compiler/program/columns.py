@@ -14,7 +14,7 @@ import msgspec
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator import native
 from neff_bench.simulator.native.recorder import compiled
-from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Program, first_partition
+from neff_bench.simulator.program import Access, Buffer, Dynamic, Instruction, Memory, Program, first_partition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,7 +90,7 @@ class Buffers(NamedTuple):
     partition: np.ndarray
 
 
-MEMORIES = ("hbm", "sbuf", "psum")
+MEMORIES: tuple[Memory, ...] = ("hbm", "sbuf", "psum")
 HBM, SBUF, PSUM = range(3)
 
 DTYPES = tuple(SIZE_BYTES)

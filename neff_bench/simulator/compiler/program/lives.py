@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from neff_bench.simulator import native
 from neff_bench.simulator.compiler.program.columns import INDEX, Columns, Table, table_of
+from neff_bench.simulator.native.living import Living, find_lives
 from neff_bench.simulator.program import Program
 
 if TYPE_CHECKING:
@@ -51,27 +53,7 @@ def lives_of(columns: Columns, buffers: int, moves: np.ndarray) -> Lives:
     lives of its operands. A buffer that only such instructions use lives at the last of them; these come behind all others."""
     import numpy as np
 
-    at = columns.instruction
-    buffer = columns.views.buffer[columns.view]
-    if not moves.any():
-        used, first, last = _first_and_last(buffer, at, buffers)
-        return Lives(used, first[used], last[used])
-    moving = (moves[columns.kind][at] > 0) & (columns.role != INDEX)
-    used, first, last = _first_and_last(buffer[~moving], at[~moving], buffers)
-    moved, _, last_moved = _first_and_last(buffer[moving], at[moving], buffers)
-    only = moved[first[moved] < 0]
-    at_last = last_moved[only]
-    return Lives(*(np.concatenate(both) for both in ((used, only), (first[used], at_last), (last[used], at_last))))
-
-
-def _first_and_last(buffer: np.ndarray, at: np.ndarray, buffers: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the buffers of these uses in order of first use; and by buffer the instruction of the first and of the last use, or -1."""
-    import numpy as np
-
-    place = np.arange(len(buffer))
-    first, last = np.full((2, buffers), -1)
-    last[buffer] = place  # of several uses the last one stays
-    first[buffer[::-1]] = place[::-1]
-    used = np.flatnonzero(first >= 0)
-    at = np.append(at, -1)  # what is not used has the place -1
-    return used[np.argsort(first[used])], at[first], at[last]
+    place, buffer, first, last = np.full((4, buffers), -1)
+    of_uses = (columns.kind, columns.use_start, columns.view, columns.role, columns.views.buffer)
+    used = native.run(find_lives, Living(len(columns.kind), INDEX, *of_uses, moves, place, buffer, first, last))
+    return Lives(buffer[:used], first[:used], last[:used])
