@@ -77,7 +77,8 @@ def prints_to_stderr() -> Iterator[None]:
     finally:
         with _GUARD:
             shared.aside[thread] -= 1
-            shared.aside += Counter()  # without those that count 0
+            if not shared.aside[thread]:
+                del shared.aside[thread]
             if not shared.aside and sys.stdout is shared:
                 sys.stdout = shared.out
 

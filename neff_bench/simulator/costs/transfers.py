@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import attrgetter
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from neff_bench.chips import Chip
@@ -100,9 +100,17 @@ class Transfers(Sequence[Transfer]):
         found: np.ndarray = np.array([value(kind) for kind in self.kinds], dtype)[self.which]
         return found
 
+    @cached_property
+    def used(self) -> tuple[tuple[Transfer, int], ...]:
+        """The kinds that occur, and how often each does."""
+        import numpy as np
+
+        counts = np.bincount(self.which, minlength=len(self.kinds)).tolist()
+        return tuple((kind, count) for kind, count in zip(self.kinds, counts, strict=True) if count)
+
     def total(self, field: str) -> int:
         """Return the sum of a field over all transfers."""
-        return int(self.column(attrgetter(field)).sum())
+        return sum(getattr(kind, field) * count for kind, count in self.used)
 
     def __len__(self) -> int:
         return len(self.which)

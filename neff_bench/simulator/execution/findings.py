@@ -155,8 +155,7 @@ def _firsts(core: Columns, buffers: int) -> tuple[np.ndarray, np.ndarray]:
     firsts = []
     for chosen in (~writes, writes):
         first = np.full(buffers, _NEVER)
-        numbers, places = np.unique(buffer[chosen], return_index=True)
-        first[numbers] = at[chosen][places]
+        first[buffer[chosen][::-1]] = at[chosen][::-1]  # of several uses the first one stays
         firsts.append(first)
     return firsts[0], firsts[1]
 

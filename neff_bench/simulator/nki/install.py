@@ -85,10 +85,10 @@ def undone(*packages: str) -> Iterator[None]:
         yield
     finally:
         sys.path[:], sys.meta_path[:] = path, finders
-        for name in set(sys.modules) - modules:
+        for name in sys.modules.keys() - modules:
             if name.partition(".")[0] in packages:
                 del sys.modules[name]
-        for word in set(vars(builtins)) - words:
+        for word in vars(builtins).keys() - words:
             delattr(builtins, word)
         if hasattr(logging, "OFF") and not has_off:
             del logging.OFF

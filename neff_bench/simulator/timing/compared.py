@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,8 @@ def uncompared(program: Program, schedule: Schedule) -> tuple[str, ...]:
     generation = schedule.chip.generation
     for number, core in enumerate(schedule.cores):
         held = _held(core, schedule)
-        times = _by_row(program, schedule, number, _looked_at(core, schedule, held, _open(generation)))
+        looked_at = _looked_at(core, schedule, held, _open(generation))
+        times = _by_row(program, schedule, number, looked_at) if looked_at.any() else {}
         long = [
             (row, ns)
             for row, ns in sorted(times.items(), key=lambda item: -item[1])
@@ -49,10 +49,8 @@ def held_ns(program: Program, schedule: Schedule, number: int) -> dict[Row, floa
     return _by_row(program, schedule, number, _held(schedule.cores[number], schedule))
 
 
-def _looked_at(
-    core: CoreSchedule, schedule: Schedule, times: np.ndarray, only: Iterable[tuple[int, str]]
-) -> np.ndarray:
-    """Return the times of opcodes and engines in `only` that take a tenth of the total; zero for others."""
+def _looked_at(core: CoreSchedule, schedule: Schedule, times: np.ndarray, only: list[int]) -> np.ndarray:
+    """Return the times of opcodes and places in `only`, numbered as `_open` does, that take a tenth of the total; zero for others."""
     import numpy as np
 
     code = core.code
@@ -60,7 +58,7 @@ def _looked_at(
     kinds = code.opcode.astype(np.int64) * len(_PLACES) + where
     long = np.bincount(kinds, weights=times, minlength=256 * len(_PLACES)) > _NAMED_FROM * schedule.total_ns
     known = np.ones(len(long), bool)
-    known[[opcode * len(_PLACES) + _PLACES.index(place) for opcode, place in only]] = False
+    known[only] = False
     return np.where((long & ~known)[kinds], times, 0.0)
 
 
@@ -94,14 +92,14 @@ def _held(core: CoreSchedule, schedule: Schedule) -> np.ndarray:
 
 
 @cache
-def _open(generation: int) -> set[tuple[int, str]]:
-    """Return the opcodes with a row that was never compared, and where they run."""
-    found: set[tuple[int, str]] = set()
+def _open(generation: int) -> list[int]:
+    """Return the opcodes with a row that was never compared, and where they run: a number for each opcode and place."""
+    found: set[int] = set()
     for row in TABLES.get(generation, ()):
         if row.operation in OPERATIONS and not compared_with(generation, row):
             places = ENGINES if row.engine == ANY else (row.engine,)
             opcodes = (
                 {*OPERATIONS[row.operation].opcodes, _WRITE} if row.engine == DMA else OPERATIONS[row.operation].opcodes
             )
-            found.update((opcode, place) for opcode in opcodes for place in places)
-    return found
+            found.update(opcode * len(_PLACES) + _PLACES.index(place) for opcode in opcodes for place in places)
+    return sorted(found)

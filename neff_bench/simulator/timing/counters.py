@@ -179,8 +179,8 @@ def _moved(schedule: Schedule, timeline: Timeline) -> list[_Moved]:
         of_transfer = np.append(timed.code.transfers.column(_kind), 0)
         for rows in core.packets():
             kinds = of_transfer[rows.transfer]
-            for number, kind in enumerate(found):
-                mine = kinds == number
+            for number in np.flatnonzero(np.bincount(kinds)).tolist():
+                kind, mine = found[number], kinds == number
                 start, end = rows.start_ps[mine], rows.end_ps[mine]
                 kind.packets += len(start)
                 kind.bytes += int(rows.bytes[mine].sum())
@@ -200,7 +200,7 @@ def _union(times: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, 
     """Return the union as disjoint intervals."""
     import numpy as np
 
-    return merged(np.concatenate([start for start, _ in times]), np.concatenate([end for _, end in times]))
+    return merged(*np.concatenate([np.empty((2, 0), np.int64), *times], axis=1))
 
 
 def _dma(
@@ -236,6 +236,8 @@ def _collectives(program: Program, schedule: Schedule) -> dict[str, Any]:
     count, sent, starts, ends = 0, 0, [], []
     for core, instructions in zip(schedule.cores, program.cores, strict=True):
         code = core.code
+        if all(kind.queue != COLLECTIVES for kind, _ in code.transfers.used):
+            continue
         queues = np.append(code.transfers.column(lambda one: one.queue), -1)
         mine = np.flatnonzero(queues[code.transfer] == COLLECTIVES)
         count += sum(instructions[at].attributes.get("half") != 1 for at in code.origin[mine].tolist())

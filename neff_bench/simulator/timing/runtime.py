@@ -82,6 +82,11 @@ class _Clears:
     semaphore: np.ndarray
     meeting: np.ndarray
 
+    @property
+    def updates(self) -> int:
+        """How many updates these are."""
+        return len(self.semaphore) + len(self.meeting)
+
 
 @dataclass(frozen=True)
 class _Fixed:

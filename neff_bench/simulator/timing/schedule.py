@@ -94,8 +94,8 @@ def schedule(
 
 def overheads_of(codes: Sequence[Code], chip: Chip) -> Overheads:
     """Return what the runtime does around the code of all cores."""
-    static = [of_core.column(lambda one: one.static, "bool") for of_core in (code.transfers for code in codes)]
-    return chip.overheads.around(static=any(map(len, static)) and all(bool(column.all()) for column in static))
+    static = {kind.static for code in codes for kind, _ in code.transfers.used}
+    return chip.overheads.around(static=static == {True})
 
 
 def schedule_code(

@@ -55,7 +55,7 @@ def not_comparable(program: Program, schedule: Schedule) -> str:
         spills = f"; it spills {program.spilled_bytes:,} bytes, and which ones AWS's compiler spills is not known"
         changed = f"AWS's compiler may change {program.what_changes or 'this program'}; how is not known: counts and HBM bytes are not exact"
         return changed + (spills if program.spilled_bytes else "")
-    if not any(kind.queue == COLLECTIVES for core in schedule.cores for kind in core.code.transfers.kinds):
+    if not any(kind.queue == COLLECTIVES for core in schedule.cores for kind, _ in core.code.transfers.used):
         return ""
     variable = any(step.op in ("all_gather_v", "all_to_all_v") for core in program.cores for step in core)
     return f"{COLLECTIVES_MODELLED}; {VARIABLE_COLLECTIVES}" if variable else COLLECTIVES_MODELLED

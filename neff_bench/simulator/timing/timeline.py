@@ -93,7 +93,7 @@ class CoreTimeline:
     def semaphore_updates(self) -> int:
         """How many `semaphores` has."""
         plain, dma = _signals(self._core.code)
-        return len(plain) + UPDATES_OF_A_DMA * len(dma) + len(self._runtime.updates().time_ns)
+        return len(plain) + UPDATES_OF_A_DMA * len(dma) + self._runtime.clears.updates
 
     @cached_property
     def dma(self) -> DmaRows:
@@ -112,7 +112,7 @@ class CoreTimeline:
 
     def dma_queues(self) -> int:
         """Return how many queues of DMA engines have packets. Each DMA has its semaphore's packet on every engine."""
-        queues = set(self._core.code.transfers.column(lambda one: one.queue).tolist())
+        queues = {kind.queue for kind, _ in self._core.code.transfers.used}
         used = {(queue, engine) for queue in queues for engine in range(self._core.runs.width)}
         fetches = fetched(self.schedule.overheads, self.number)
         return len(used | {(FETCH_QUEUE, engine) for engine in fetches.engine.tolist()})

@@ -160,9 +160,9 @@ def _with_turns(code: Code) -> Code:
     engine: a queue has sixteen semaphores, which its DMAs take in turn (docs/model.md, "Queues")."""
     import numpy as np
 
-    disabled = code.transfers.column(lambda one: one.dge_disabled, "bool")
-    if np.count_nonzero(disabled) <= _SEMAPHORES:
+    if code.transfers.total("dge_disabled") <= _SEMAPHORES:
         return code
+    disabled = code.transfers.column(lambda one: one.dge_disabled, "bool")
     # Instructions that start no DMA have the number -1, which finds the last element.
     ours = np.flatnonzero(np.append(disabled, False)[code.transfer])
     queues = [ours[code.engine[ours] == engine] for engine in np.unique(code.engine[ours]).tolist()]
