@@ -24,6 +24,8 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _KEPT_BYTES, _SHARED_BYTES = 256 << 20, 4 << 20
 """What may stay free in the heap, and the size from which an array lies outside of it."""
 
+_LIBC = ctypes.CDLL(None)
+
 _is_forked = False
 
 
@@ -70,8 +72,11 @@ def become(
         close_others()
         reset_signals()
         os.chdir(cwd)
-        os.environ.clear()
-        os.environ.update(environment)
+        for name in os.environ.keys() - environment.keys():
+            del os.environ[name]
+        os.environ.update(
+            environment.items() - os.environ.items()
+        )  # most are the parent's: each change copies all of them
         global _is_forked
         _is_forked = True
         _keep_memory()
@@ -85,7 +90,7 @@ def become(
 
 def die_with(parent: int) -> None:
     """Let the system kill this process when its parent, `parent`, is gone."""
-    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    _LIBC.prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)  # the parent was killed before it could be watched
 
@@ -93,7 +98,7 @@ def die_with(parent: int) -> None:
 def _keep_memory() -> None:
     """Let malloc keep what is freed, where it can be told so: a child is short-lived, and memory that is given back and taken anew costs
     a page fault for each 4 KiB."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = getattr(_LIBC, "mallopt", None)
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
         mallopt(_MMAP_THRESHOLD, _SHARED_BYTES)

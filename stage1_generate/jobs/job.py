@@ -34,10 +34,14 @@ def encode(job: Job) -> bytes:
     return orjson.dumps(job, default=str)
 
 
+def _path(kind: type[Any], value: Any) -> Any:
+    return Path(value) if kind is Path else value
+
+
+_DECODER = msgspec.json.Decoder(Job, dec_hook=_path)
+"""Made once: the warm parent hands it on to its workers."""
+
+
 def decode(line: bytes) -> Job:
     """Return the job that a line says."""
-
-    def path(kind: type[Any], value: Any) -> Any:
-        return Path(value) if kind is Path else value
-
-    return msgspec.json.decode(line, type=Job, dec_hook=path)
+    return _DECODER.decode(line)

@@ -18,6 +18,7 @@ _WORKER = (
     "neff_bench.parsers.source_files",
     "numpy.random",
     "orjson",
+    "resource",
 )
 _SIMULATOR = (
     "neff_bench.simulator.commands.cli",
@@ -35,7 +36,7 @@ _SIMULATOR = (
     "neff_bench.simulator.nki.load",
     "neff_bench.simulator.nki.simulate",
     "neff_bench.simulator.native:library",
-    "neff_bench.simulator.native.passes",
+    "neff_bench.simulator.native:compiled_passes",
     "neff_bench.simulator.timing.model:fingerprint",
 )
 _TRACER = ("neff_bench.stage1_generate.toolchains.hlo", "neff_bench.simulator.hlo.lower", "jax")

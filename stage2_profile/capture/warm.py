@@ -16,15 +16,16 @@ _TOOL = (
     "neff_bench.simulator.execution.calls",
     "neff_bench.simulator.execution.execute",
     "neff_bench.simulator.files.ntff",
+    "neff_bench.simulator.machine.products:blas",
+    "neff_bench.simulator.timing.interval:intervals",
     "neff_bench.simulator.timing.timeline",
     "neff_bench.simulator.native:library",
-    "neff_bench.simulator.native.passes",
+    "neff_bench.simulator.native:compiled_passes",
     "neff_bench.simulator.timing.model:fingerprint",
     "neff_bench.parsers.wire",
     "neff_bench.stage2_profile.metrics.forked_check",
     "difflib",
     "orjson",
-    "threadpoolctl",
 )
 
 

@@ -11,6 +11,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,21 @@ Product = Callable[[np.ndarray, np.ndarray], Any]
 @contextlib.contextmanager
 def products() -> Iterator[Product]:
     """Yield a function for a @ b of two float32 matrices; use it inside the context only."""
-    from threadpoolctl import threadpool_limits
-
     workers = _cpus()
-    with threadpool_limits(1, "blas"):
+    with blas().limit(limits=1):
         if workers == 1:
             yield np.matmul
             return
         with ThreadPoolExecutor(workers - 1) as pool:
             yield _Split(pool, workers)
+
+
+@cache
+def blas() -> Any:
+    """Return what sets the threads of numpy's BLAS. To find it takes longer than a small program does."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 class _Split:

@@ -49,13 +49,18 @@ class Interval(NamedTuple):
     targets: frozenset[str]
 
 
-@cache
 def interval(known: bool) -> Interval:
     """Return the range of a row. known: whether AWS's compiler is known to make the program that was simulated."""
+    return intervals()[known]
+
+
+@cache
+def intervals() -> tuple[Interval, Interval]:
+    """Return the ranges of both kinds of rows: of what is not known, and of what is."""
     rows = evidence()
     ratios = [row.ratio for row in rows]
-    low, high = pooled(rows) if known else (min(ratios), max(ratios))
-    return Interval(low, high, len(rows), len({row.repository for row in rows}), frozenset(row.target for row in rows))
+    told = len(rows), len({row.repository for row in rows}), frozenset(row.target for row in rows)
+    return Interval(min(ratios), max(ratios), *told), Interval(*pooled(rows), *told)
 
 
 @cache
