@@ -59,8 +59,10 @@ def intervals() -> tuple[Interval, Interval]:
     """Return the ranges of both kinds of rows: of what is not known, and of what is."""
     rows = evidence()
     ratios = [row.ratio for row in rows]
-    told = len(rows), len({row.repository for row in rows}), frozenset(row.target for row in rows)
-    return Interval(min(ratios), max(ratios), *told), Interval(*pooled(rows), *told)
+    repositories, targets = {row.repository for row in rows}, frozenset(row.target for row in rows)
+    of_other = Interval(min(ratios), max(ratios), len(rows), len(repositories), targets)
+    low, high = pooled(rows)
+    return of_other, of_other._replace(low=low, high=high)
 
 
 @cache
