@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,6 +22,13 @@ SMALL_BYTES = 8 * 1024 * 1024
 
 DEPTH_MAX = 64
 """The greatest depth of what is decoded into free-form dictionaries; a summary is one level deep."""
+
+_ROW_NUMBER = re.compile(r"\$\[(\d+)\]")
+
+BATCH_BYTES = 1 << 18
+KEY_BYTES = 1 << 10
+_FIRST_KEY = re.compile(rb'\[\s*(\{\s*"[^"\\]*")')
+"""What each row of a table begins with, since tools write the keys of a row in one order."""
 
 _POSITION = re.compile(r" ?\(byte (\d+)\)")
 
@@ -120,6 +128,34 @@ class Document:
             return []
         rows: list[Row] = self._decode(data, list[kind], strict=False)  # type: ignore[valid-type]
         return rows
+
+    def batches(self, table: str, kind: type[Row]) -> Iterator[list[Row]]:
+        """Yield all rows, so few at a time that they stay in the processor's caches. The table must not be asked for again: its memory is given back."""
+        data = self._find(table)
+        first = data and _FIRST_KEY.match(data[:KEY_BYTES])
+        if not data or not first:
+            yield self.rows(table, kind)
+            return
+        start = self._offset(data)
+        between = re.compile(rb"(?<=\})\s*,(?=\s*" + re.escape(first[1]) + rb")")
+        decoder = msgspec.json.Decoder(list[kind], strict=False)  # type: ignore[valid-type]
+        at, count = 1, 0
+        while found := between.search(data, at + BATCH_BYTES):
+            # What looks like the begin of a row may lie inside of one, or of a text: then these are no whole rows.
+            try:
+                rows = decoder.decode(b"[" + data[at : found.start()] + b"]")
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                break
+            yield rows
+            count += len(rows)
+            forget(self._whole, start + at, start + found.start())
+            at = found.end()
+        try:
+            rows = decode(self.name, memoryview(b"[" + data[at:]), list[kind], strict=False)  # type: ignore[valid-type]
+        except ParseError as error:
+            what = _ROW_NUMBER.sub(lambda found: f"$[{int(found[1]) + count}]", error.what)
+            raise ParseError(self.name, start, what) from None
+        yield rows
 
     def node(self) -> dict[str, Any] | None:
         """Return the keys of a bare summary, or of the first node; None where there is neither."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from msgspec import NODEFAULT, Struct, structs
 
 from neff_bench.parsers.event_rows import Dependence, Predecessor
 
 if TYPE_CHECKING:
     import numpy as np
 
-Row = TypeVar("Row")
+Row = TypeVar("Row", bound=Struct)
 FLOW = Dependence.FLOW
 FEW_MAX = 4
 """So many different values for each row are numbered without sorting them."""
@@ -22,7 +25,7 @@ class Coded(NamedTuple):
     """A column of few different values: (n,) the index of each row's value."""
 
     codes: np.ndarray
-    values: Sequence[Any]
+    values: Any
 
 
 class Links(NamedTuple):
@@ -34,6 +37,9 @@ class Links(NamedTuple):
     kinds: np.ndarray | None = None
 
 
+Numbering = defaultdict[Any, int]
+"""The number of each value."""
+
 Column = Any
 """A `Coded`, the `Links`, or numbers (n,)."""
 
@@ -41,7 +47,7 @@ Column = Any
 class Columns(Sequence[Row], Generic[Row]):
     """Rows of the class `kind`, whose fields without a column have their defaults."""
 
-    def __init__(self, kind: Callable[..., Row], columns: Mapping[str, Column]) -> None:
+    def __init__(self, kind: type[Row], columns: Mapping[str, Column]) -> None:
         self.kind, self.columns = kind, columns
         first = next(iter(columns.values()))
         self._length = len(first.codes if isinstance(first, Coded) else first)
@@ -59,49 +65,67 @@ class Columns(Sequence[Row], Generic[Row]):
         for values in zip(*(_listed(column) for column in self.columns.values())):
             yield self.kind(**dict(zip(names, values)))
 
-    def of_kind(self, kind: Callable[..., Any]) -> Columns[Any]:
+    def of_kind(self, kind: type[Any]) -> Columns[Any]:
         """Return the same rows as another class, without the columns that it has no field for."""
         return Columns(kind, {name: column for name, column in self.columns.items() if hasattr(kind, name)})
 
 
-def columns_of(rows: Sequence[Any]) -> Sequence[Any]:
-    """Return rows of one class as columns, which take a fraction of the memory. Fields that have their default in all rows get none."""
-    if not rows:
-        return rows
-    kind = type(rows[0])
-    empty = kind()
-    columns = {
-        name: column
-        for name in kind.__struct_fields__
-        if (column := _column(rows, name, getattr(empty, name))) is not None
-    }
-    return Columns(kind, columns) if columns else rows
+def columns_of(kind: type[Row], batches: Iterable[Sequence[Row]]) -> Sequence[Row]:
+    """Return rows of one class, given some at a time, as columns, which take a fraction of the memory. Fields that have their default in all rows get none."""
+    fields = [(field.name, field.default, new_numbering()) for field in structs.fields(kind)]
+    parts: list[Columns[Row]] = []
+    for rows in batches:
+        columns = zip(fields, zip(*map(structs.astuple, rows)))
+        found = {name: _column(values, default, numbering) for (name, default, numbering), values in columns}
+        parts += [Columns(kind, found)] if found else []
+    if not parts:
+        return []
+    whole = joined(parts)
+    kept = {name: whole.columns[name] for name, default, _ in fields if not _is_all(whole.columns[name], default)}
+    return Columns(kind, kept) if kept else [kind() for _ in whole]
 
 
-def _column(rows: Sequence[Any], name: str, default: Any) -> Column | None:
+def new_numbering() -> Numbering:
+    """Return a dictionary that numbers different values in the order in which they are looked up."""
+    return defaultdict(count().__next__)
+
+
+def _column(values: Sequence[Any], default: Any, numbering: Numbering) -> Column:
+    """Return a column of the values of a field with this default. `numbering`: of the values of all its columns."""
     import numpy as np
 
-    values = [*map(attrgetter(name), rows)]
-    if name == "predecessors":
-        kinds = {kind: number for number, kind in enumerate(Dependence)}
+    if isinstance(values[0], list):
+        every = [*chain.from_iterable(values)]
+        kinds = {kind.value: number for number, kind in enumerate(Dependence)}
         start = np.cumsum([0, *map(len, values)])
-        every = [one for value in values for one in value]
-        return Links(
-            start, np.array([one.id for one in every], np.int64), np.array([kinds[one.type] for one in every], np.int8)
-        )
-    if isinstance(default, (int, float)):
-        numbers_ = np.array(values)
-        return None if (numbers_ == default).all() else numbers_
-    found = _coded(values)
-    return None if found.values == (default,) else found
+        ids = np.array([*map(attrgetter("id"), every)], np.int64)
+        return Links(start, ids, np.array([kinds[one.type._value_] for one in every], np.int8))
+    if isinstance(default, (str, tuple, type(None))):
+        return Coded(_numbered(values, numbering), numbering)
+    return np.array(values) if isinstance(values[0], int) else np.fromiter(values, np.float64, len(values))
 
 
-def _coded(values: Sequence[Any]) -> Coded:
-    """Return a column of these values, different ones in the order in which they come."""
+def _is_all(column: Column, default: Any) -> bool:
+    """Return whether all rows have the default."""
+    if isinstance(column, Links) or default is NODEFAULT:
+        return False
+    return column.values == (default,) if isinstance(column, Coded) else bool((column == default).all())
+
+
+def _numbered(values: Sequence[Any], numbering: Numbering) -> np.ndarray:
     import numpy as np
 
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    return Coded(np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)), tuple(numbers))
+    if values and values.count(values[0]) == len(values):  # many fields have one value in all rows
+        return np.full(len(values), numbering[values[0]], np.int32)
+    return np.fromiter(map(numbering.__getitem__, values), np.int32, len(values))
+
+
+def numbered(values: Iterable[Any], numbering: Numbering | None = None) -> Coded:
+    """Return a column of these values, different ones in the order in which they come. `numbering`: of values that have a number already."""
+    import numpy as np
+
+    known = new_numbering() if numbering is None else numbering
+    return Coded(np.fromiter(map(known.__getitem__, values), np.int32), tuple(known))
 
 
 def joined(parts: Sequence[Columns[Row]]) -> Columns[Row]:
@@ -111,16 +135,20 @@ def joined(parts: Sequence[Columns[Row]]) -> Columns[Row]:
     def one(name: str) -> Column:
         columns = [part.columns[name] for part in parts]
         if isinstance(columns[0], Coded):
+            if all(column.values is columns[0].values for column in columns):
+                return Coded(np.concatenate([column.codes for column in columns]), tuple(columns[0].values))
             before = np.cumsum([0, *(len(column.values) for column in columns)])
             codes = [column.codes + first for column, first in zip(columns, before)]
             return Coded(np.concatenate(codes), [value for column in columns for value in column.values])
         if isinstance(columns[0], Links):
             before = np.cumsum([0, *(len(column.ids) for column in columns)])
             starts = [column.start[:-1] + first for column, first in zip(columns, before)]
-            return Links(np.concatenate([*starts, before[-1:]]), np.concatenate([column.ids for column in columns]))
+            kinds = [column.kinds for column in columns if column.kinds is not None]
+            ids = np.concatenate([column.ids for column in columns])
+            return Links(np.concatenate([*starts, before[-1:]]), ids, np.concatenate(kinds) if kinds else None)
         return np.concatenate(columns)
 
-    return parts[0] if len(parts) == 1 else Columns(parts[0].kind, {name: one(name) for name in parts[0].columns})
+    return Columns(parts[0].kind, {name: one(name) for name in parts[0].columns})
 
 
 def numbers(rows: Sequence[Any], name: str) -> np.ndarray:
@@ -128,7 +156,7 @@ def numbers(rows: Sequence[Any], name: str) -> np.ndarray:
     return field_of(rows, name, 0, "float64")
 
 
-def field_of(rows: Sequence[Any], name: str, absent: int, dtype: str = "int64") -> np.ndarray:
+def field_of(rows: Sequence[Any], name: str, absent: int, dtype: str | None = "int64") -> np.ndarray:
     """Return a number of each row. `absent`: for rows that do not have it."""
     import numpy as np
 
@@ -156,12 +184,15 @@ class IdIndex:
         return np.where(there, self._order[place], -1)
 
 
-def coded(rows: Sequence[Any], names: Sequence[str], function: Callable[..., Any]) -> Coded:
-    """Return what a function says of these fields of each row; a field that the rows do not have is "". The values come in the order of their first rows."""
+def coded(
+    rows: Sequence[Any], names: Sequence[str], function: Callable[..., Any], numbering: Numbering | None = None
+) -> Coded:
+    """Return what a function says of these fields of each row; a field that the rows do not have is "". The values come in the order of their first rows.
+    `numbering`: of values that have a number already."""
     import numpy as np
 
     if not isinstance(rows, Columns):
-        return _coded([function(*(getattr(row, name, "") for name in names)) for row in rows])
+        return numbered((function(*(getattr(row, name, "") for name in names)) for row in rows), numbering)
     together, different = np.zeros(len(rows), np.int64), 1
     for name in names:
         if name in rows.columns:
@@ -172,18 +203,19 @@ def coded(rows: Sequence[Any], names: Sequence[str], function: Callable[..., Any
         different = len(rows)
     first = np.full(different, -1)
     first[together[::-1]] = np.arange(len(rows))[::-1]  # of several the last one counts, which is the first row
-    number = np.zeros(different, np.int64)
+    number = np.zeros(different, np.int32)
     used = np.flatnonzero(first >= 0)
     used = used[np.argsort(first[used])]
     fields = [_values(rows, name, first[used]) for name in names]
-    number[used], values = _coded([*map(function, *fields)])
+    number[used], values = numbered(map(function, *fields), numbering)
     return Coded(number[together], values)
 
 
 def _values(rows: Columns[Any], name: str, places: np.ndarray) -> Sequence[Any]:
     """Return a field, whose column is a `Coded`, of the rows at these places."""
     if name not in rows.columns:
-        return [getattr(rows.kind(), name, "")] * len(places)
+        defaults = {field.name: field.default for field in structs.fields(rows.kind)}
+        return [defaults.get(name, "")] * len(places)
     column = rows.columns[name]
     return [column.values[code] for code in column.codes[places].tolist()]
 

@@ -65,4 +65,4 @@ def timeline_of_json(source: str | os.PathLike[str] | bytes, linked: bool = Fals
 
 def _held(document: Document, name: str, plain: type[Any], linked: type[Any], as_columns: bool) -> Sequence[Any]:
     """Return the rows of a table; where they are looked at as a whole, as columns."""
-    return columns_of(document.rows(name, linked)) if as_columns else document.rows(name, plain)
+    return columns_of(linked, document.batches(name, linked)) if as_columns else document.rows(name, plain)

@@ -75,6 +75,7 @@ def read_metadata(source: str | os.PathLike[str] | bytes) -> tuple[Metadata, Ide
 @guarded
 def read_profile(source: str | os.PathLike[str] | bytes) -> Profile:
     """Return a whole-profile JSON with its events. Raises ParseError, also for one that has no `instruction` table."""
+    from neff_bench.parsers.event_columns import columns_of
     from neff_bench.parsers.events import DmaRow, InstructionRow, dma_columns, dma_span, instruction_columns, work_span
 
     document = Document(source)
@@ -84,12 +85,9 @@ def read_profile(source: str | os.PathLike[str] | bytes) -> Profile:
     warnings = tuple(row.message for row in document.rows("warnings", _Warning))
     document.keep("instruction", "dma")
     try:
-        rows = document.rows("instruction", InstructionRow)
-        document.keep("dma")
+        rows = columns_of(InstructionRow, document.batches("instruction", InstructionRow))
         instructions, spans = instruction_columns(rows), [work_span(rows)]
-        del rows
-        packets = document.rows("dma", DmaRow)
-        document.keep()
+        packets = columns_of(DmaRow, document.batches("dma", DmaRow))
         dma_packets, spans = dma_columns(packets), [*spans, dma_span(packets)]
     except (OverflowError, ValueError) as error:
         raise ParseError(document.name, 0, f"an event holds a number out of range: {error}") from None

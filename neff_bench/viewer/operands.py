@@ -7,7 +7,7 @@ The simulator writes `data=float32@sbuf:tile+0[512,1][64,512]`: steps and counts
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from math import prod
@@ -23,6 +23,17 @@ ITEM_BYTES = {
 PATTERN = r"(?P<name>\w+)=(?:(?P<dtype>\w+)@)?(?P<place>0x[0-9a-f]+|(?P<memory>\w+):\S*?\+\d+)\[(?P<steps>[-\d,]*)\]\[(?P<counts>[\d,]*)\]"
 """An access pattern."""
 _OPERAND = re.compile(PATTERN)
+_SAME = tuple(
+    (re.compile(pattern), text)
+    for pattern, text in (
+        (r"0x(?<=[=@]0x)0*[01]?[0-9a-f]{1,6}(?=\[)", "0x0"),
+        (r"0x(?<=[=@]0x)0*2[0-9a-f]{6}(?=\[)", f"0x{PSUM_FROM:x}"),
+        *((rf"{memory}:(?<=[=@]{memory}:)\S*?\+\d+(?=\[)", f"{memory}:+0") for memory in ("sbuf", "psum", "hbm")),
+    )
+)
+"""What stands for all places of a memory. A pattern begins with plain letters, which are found fast."""
+FORMS = 1 << 12
+"""So many texts at a time are searched for places."""
 _CHANNELS = re.compile(r"\bchannels=(\d+)")
 
 
@@ -72,6 +83,21 @@ def operands_in(text: str, names: tuple[str, ...] = ("",)) -> tuple[Operand, ...
     partitions = int(channels[1]) if channels else None
     found = [_operands(word, partitions) for word in text.split() if word.startswith(names) and "[" in word]
     return found[0] if len(found) == 1 else tuple(chain.from_iterable(found))
+
+
+def forms(texts: Sequence[str]) -> Iterator[str]:
+    """Return an iterator over the texts, each with one place for each memory: those that differ in places alone become equal, and have operands of one
+    shape."""
+    return chain.from_iterable(_forms(texts[at : at + FORMS]) for at in range(0, len(texts), FORMS))
+
+
+def _forms(texts: Sequence[str]) -> list[str]:
+    whole = "\n".join(texts)
+    if whole.count("\n") >= len(texts):
+        whole = "\n".join(" ".join(text.split()) for text in texts)
+    for pattern, text in _SAME:
+        whole = pattern.sub(text, whole)
+    return whole.split("\n")
 
 
 @lru_cache(maxsize=1 << 14)  # many instructions share an operand

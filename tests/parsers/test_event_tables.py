@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+from neff_bench.parsers import document
+from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.event_columns import columns_of, links
 from neff_bench.parsers.event_rows import Dependence, LinkedInstructionRow, Predecessor
 from neff_bench.parsers.event_tables import read_timeline
@@ -41,7 +45,26 @@ def test_rows_as_columns_are_the_same_rows():
         LinkedInstructionRow(20, 5, 0, "Vector", "sg00", "COPY", id=8, nki_source_location="k.py:2",
                              predecessors=[Predecessor(7, Dependence.FLOW), Predecessor(5, Dependence.ANTI)]),
     ]  # fmt: skip
-    held = columns_of(rows)
+    held = columns_of(LinkedInstructionRow, [rows[:1], [], rows[1:]])
     assert [*held] == rows and [held[at] for at in range(2)] == rows
     assert [one.tolist() for one in links(held)] == [one.tolist() for one in links(rows)]
-    assert "hlo_name" not in held.columns and columns_of([]) == []
+    assert "hlo_name" not in held.columns and columns_of(LinkedInstructionRow, []) == []
+
+
+@pytest.mark.parametrize("text", ["plain", 'a}, {"timestamp": 1, "x', "}]}, {"])
+def test_rows_are_whole_wherever_a_batch_could_end(tmp_path, monkeypatch, text):
+    monkeypatch.setattr(document, "BATCH_BYTES", 1)
+    row = {"timestamp": 7, "operands": text, "predecessors": [{"id": 1}, {"timestamp": 3, "id": 2}], "id": 5}
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"summary": [{"total_time": 1e-6}], "instruction": [row] * 4, "dma": []}))
+    found = read_timeline(path, linked=True).instructions
+    assert [(one.operands, [two.id for two in one.predecessors], one.id) for one in found] == [(text, [1, 2], 5)] * 4
+
+
+def test_an_error_in_a_later_batch_names_the_row_of_the_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(document, "BATCH_BYTES", 1)
+    path = tmp_path / "x.json"
+    path.write_text('{"summary": [{"total_time": 1}], "instruction": [{"pc": 1}, {"pc": 2}, {"pc": "no"}]}')
+    with pytest.raises(ParseError, match=r"Expected `int`, got `str` - at `\$\[2\].pc`") as caught:
+        read_timeline(path, linked=True)
+    assert caught.value.offset == path.read_text().index('[{"pc": 1}')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -53,7 +53,7 @@ def _small_dmas(facts: Facts) -> Iterator[Advice]:
         rate = facts.chip.dma_engine_bandwidth * facts.chip.dma_engines
         left_ns = facts.chip.dma_start_ns + facts.chip.dma_wait_ns + sum(sizes[index] for index in on_path) / rate
         gain = facts.time_us(small) - left_ns / NS_PER_US
-        rows = sum(facts.of_texts([*small], _partitions).values())
+        rows = facts.of_forms(np.array([*small]), _partitions).sum()
         each = f"for each of {rows / len(small):.0f} partitions" if rows else "each"
         evidence = f"{len(small)} of {len(sizes)} DMAs move {moved / (rows or len(small)):.0f} bytes {each}, in packets of {moved / packets:.0f} bytes{facts.at(small)}"
         yield Advice(title, evidence, max(gain, 0.0), "dma_packet_count")
@@ -69,9 +69,9 @@ def _small_dmas(facts: Facts) -> Iterator[Advice]:
 
 
 def _converting(facts: Facts) -> Iterator[Advice]:
-    converts = facts.of_texts([*facts.dmas], _converts)
-    converting = [index for index, does in converts.items() if does]
-    if facts.path and facts.chip and converting:
+    dmas = np.array([*facts.dmas], np.int64)
+    converting = dmas[facts.of_forms(dmas, _converts) > 0]
+    if facts.path and facts.chip and len(converting):
         waited = facts.time_us(converting, DMA)
         yield Advice(
             "Give a tile the dtype of the tensor that it is loaded from or stored to: a DMA that converts moves its packets more slowly",
@@ -93,7 +93,7 @@ def _partitions(text: str) -> int:
 
 def _one_queue(facts: Facts) -> Iterator[Advice]:
     issued = facts.indices(lambda row: row.opcode.startswith("DMA_"))
-    by_engine = Counter(facts.kind(index).subgroup for index in issued)
+    by_engine = facts.engines(issued)
     # `nl.load` of the old dialect and a jax function choose no engine.
     if not by_engine or facts.timeline.summary.get("simulator_dialect", "current") != "current":
         return

@@ -6,17 +6,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neff_bench.parsers.event_rows import Dependence, core_name
+from neff_bench.parsers.event_rows import core_name
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
-from neff_bench.viewer.operands import shape_of
+from neff_bench.viewer.operands import operands_in, shape_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from neff_bench.viewer.advice.facts import Rows
 
 MOST = 0.9
-FLOW = [*Dependence].index(Dependence.FLOW)
 _READS_FLOAT32 = re.compile(r"=(?<!\bdst=)(fp32|float32)@")
 """An operand that is read, as AWS's profiler and as the simulator says it."""
 COPIES = ("COPY", "CAST")
@@ -37,9 +41,8 @@ _THROTTLE = re.compile(r"throttle_activity_(\d+)_active_time_nc(\d+)_percent")
 
 def _float32(facts: Facts) -> Iterator[Advice]:
     products = facts.indices(lambda row: row.subgroup == "Tensor" and row.opcode not in SETUP)
-    reads_wide = facts.of_texts(products, lambda text: _READS_FLOAT32.search(text) is not None)
-    wide = [index for index in products if reads_wide[index]]
-    if wide:
+    wide = products[facts.of_forms(products, lambda text: _READS_FLOAT32.search(text) is not None) > 0]
+    if len(wide):
         on_pe = facts.time_us(wide)
         yield Advice(
             "Give the Tensor Engine bfloat16: float32 takes several passes through it, and twice the bytes",
@@ -55,11 +58,9 @@ def _transposes(facts: Facts) -> Iterator[Advice]:
     if len(turned) < FEW // 2:
         return
     after, before, _ = facts.links
-    readers = set(after[np.isin(before, turned)].tolist())
-    emptied = [
-        at for at in facts.indices(lambda row: row.subgroup != "Tensor" and row.opcode not in SETUP) if at in readers
-    ]
-    spent = facts.time_us([*turned, *emptied])
+    emptied = facts.indices(lambda row: row.subgroup != "Tensor" and row.opcode not in SETUP)
+    emptied = emptied[np.isin(emptied, after[np.isin(before, turned)])]
+    spent = facts.time_us(np.concatenate([turned, emptied]))
     yield Advice(
         "Lay the tensor out so that no tile is transposed on the Tensor Engine, swap the operands, or let the DMA transpose",
         f"{len(turned)} of {len(products)} products are transposes; with the copies that empty PSUM after them they take {spent:.1f} us {facts.alone}{facts.at(turned)}",
@@ -70,15 +71,14 @@ def _transposes(facts: Facts) -> Iterator[Advice]:
 
 def _copies(facts: Facts) -> Iterator[Advice]:
     copies = facts.indices(lambda row: row.opcode in COPIES)
-    by_engine = Counter(facts.kind(index).subgroup for index in copies)
-    if len(copies) < FEW or not by_engine:
+    if len(copies) < FEW:
         return
-    engine, count = by_engine.most_common(1)[0]
+    engine, count = facts.engines(copies).most_common(1)[0]
     other = "Scalar" if engine != "Scalar" else "Vector"
     idle = 1 - facts.busy_share(other)
     if count < MOST * len(copies):
         return
-    spent = facts.time_us([index for index in copies if facts.kind(index).subgroup == engine])
+    spent = facts.time_us(facts.indices(lambda row: row.opcode in COPIES and row.subgroup == engine))
     yield Advice(
         f"Share the copies between {engine} and {other}",
         f"{count} of {len(copies)} copies run on {engine}, {spent:.1f} us {facts.alone}, while {other} is idle {idle:.0%} of the time{facts.at(copies)}",
@@ -103,7 +103,7 @@ def _on_gpsimd(facts: Facts) -> Iterator[Advice]:
     work = facts.indices(
         lambda row: row.subgroup == "GpSimd" and row.opcode not in SETUP and not row.opcode.startswith("DMA_")
     )
-    if work:
+    if len(work):
         spent = facts.time_us(work)
         yield Advice(
             "Move work from GpSimd to Vector or Scalar, which are several times as fast",
@@ -153,11 +153,12 @@ def _throttled(facts: Facts) -> Iterator[Advice]:
 
 def _chains(facts: Facts) -> Iterator[Advice]:
     """Yield advice on elementwise instructions of which one reads only what the other wrote, and no other does."""
-    flows = _flows(facts)
-    once = np.bincount(flows[:, 0], minlength=len(facts.rows)) == 1
-    joins = np.array([kind.opcode in ELEMENTWISE for kind in facts.kinds.values], bool)[facts.kinds.codes]
-    pairs = flows[once[flows[:, 0]] & joins[flows[:, 0]] & joins[flows[:, 1]]].tolist()
-    first = {one: other for one, other in pairs if _joins(facts, one, other) and _continues(facts, one, other)}
+    before, after = facts.flows.T
+    once = np.bincount(before, minlength=len(facts.rows)) == 1
+    elementwise = np.array([kind.opcode in ELEMENTWISE for kind in facts.kinds.values], bool)[facts.kinds.codes]
+    pairs = facts.flows[once[before] & elementwise[before] & elementwise[after]]
+    pairs = pairs[_joins(facts, *pairs.T)].tolist()
+    first = {one: other for one, other in pairs if _continues(facts, one, other)}
     for opcode, instruction in JOINED.items():
         group = [one for one, other in first.items() if facts.kind(other).opcode == opcode]
         if len(group) < FEW // 2:
@@ -172,37 +173,39 @@ def _chains(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _flows(facts: Facts) -> Any:
-    """Return each pair of rows of which the second reads what the first wrote."""
-    after, before, kind = facts.links
-    return np.unique(np.stack([before, after], 1)[(kind == FLOW) & (before >= 0)], axis=0)
+def _joins(facts: Facts, before: Rows, after: Rows) -> NDArray[np.bool_]:
+    """Say of each pair whether one instruction may do what the two do. It is asked once for all pairs of the same kinds and forms."""
+    kinds, forms = facts.kinds, facts.forms
+    columns = [one.codes[rows].astype(np.int64) for rows in (before, after) for one in (kinds, forms)]
+    _, first, same = np.unique(np.stack(columns), axis=1, return_index=True, return_inverse=True)
+    said = [
+        _are_joined(kinds.values[one].opcode, kinds.values[other].opcode, forms.values[read], forms.values[written])
+        for one, read, other, written in zip(*(column[first].tolist() for column in columns))
+    ]
+    return np.array(said, bool)[same]
 
 
-def _joins(facts: Facts, before: int, after: int) -> bool:
+def _are_joined(first: str, second: str, before: str, after: str) -> bool:
     """Say whether one instruction does what two do, and takes less time: a function comes last, and there are two operations at most. Vector does
     two tensors and a scalar at its full rate only, which two instructions on two bytes are faster than."""
-    first, second = facts.kind(before).opcode, facts.kind(after).opcode
     if first in COPIES or second in COPIES:
         return True
-    read = [one for one in facts.operands(before) if one.name != "dst"]
+    read = [one for one in operands_in(before) if one.name != "dst"]
     by_row = first == "TENSOR_TENSOR" and any(one.step == 0 or one.free == 1 for one in read)
-    if not (by_row or first == "TENSOR_SCALAR") or any(" op1=" in facts.text(index) for index in (before, after)):
+    if not (by_row or first == "TENSOR_SCALAR") or any(" op1=" in text for text in (before, after)):
         return False
     if second == "TENSOR_TENSOR":
-        return shape_of(facts.operands(after)).is_wide
+        return shape_of(operands_in(after)).is_wide
     return second in ("TENSOR_SCALAR", "ACTIVATE")
 
 
 def _sums(facts: Facts) -> Iterator[Advice]:
     """Yield advice on sums over a row of what a function returned, or of squares."""
-    adds = set(facts.indices(lambda row: row.opcode == "TENSOR_REDUCE"))
+    into_sums = np.isin(facts.flows[:, 1], facts.indices(lambda row: row.opcode == "TENSOR_REDUCE"))
     sums = [
         after
-        for before, after in _flows(facts).tolist()
-        if after in adds
-        and _is_function(facts, before)
-        and _sums_rows(facts, after)
-        and _continues(facts, before, after)
+        for before, after in facts.flows[into_sums].tolist()
+        if _is_function(facts, before) and _sums_rows(facts, after) and _continues(facts, before, after)
     ]
     if sums:
         spent = facts.time_us(sums)
@@ -228,13 +231,13 @@ def _sums_rows(facts: Facts, index: int) -> bool:
 
 def _continues(facts: Facts, before: int, after: int) -> bool:
     """Return whether an instruction reads the whole result of another. What empties PSUM stays."""
-    written = [one for one in facts.operands(before) if one.name == "dst"]
-    read = [one for one in facts.operands(after) if one.name != "dst"]
+    operands = facts.operands(before)
+    place = next((one.place for one in operands if one.name == "dst"), "")
     return (
-        bool(written)
-        and written[0].memory == "sbuf"
-        and any(one.place == written[0].place for one in read)
-        and all(one.memory == "sbuf" for one in facts.operands(before))
+        bool(place)
+        and place in facts.text(after)
+        and any(one.place == place for one in facts.operands(after) if one.name != "dst")
+        and all(one.memory == "sbuf" for one in operands)
     )
 
 

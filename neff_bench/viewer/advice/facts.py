@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from neff_bench.chips import Chip
-from neff_bench.parsers.event_columns import Coded, Columns, IdIndex, coded, field_of, links, numbers
-from neff_bench.parsers.event_rows import Timeline
+from neff_bench.parsers.event_columns import Coded, Columns, IdIndex, coded, field_of, links, numbered, numbers
+from neff_bench.parsers.event_rows import Dependence, Timeline
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.parsers.records import merged
 from neff_bench.viewer.critical_path import PathStep, chip_of, critical_path
-from neff_bench.viewer.operands import Operand, Shape, operands_in, shape_of
+from neff_bench.viewer.operands import Operand, Shape, forms, operands_in, shape_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.int64]
 
 SEMAPHORE_BYTES = 4
 """A packet of this size signals the end of a DMA and moves nothing."""
@@ -28,6 +33,7 @@ ELEMENTS_MIN = 1024
 LINES = 3
 """So many source lines stand behind an advice."""
 NS_PER_US = 1000.0
+FLOW = [*Dependence].index(Dependence.FLOW)
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,12 @@ class Facts:
         of_columns = self.rows.columns.get("operands") if isinstance(self.rows, Columns) else None
         return coded(self.rows, ("operands",), str) if of_columns is None else of_columns
 
+    @cached_property
+    def forms(self) -> Coded:
+        """The operands of each row without the places, which few different ones are left of."""
+        of_text = numbered(forms(self._texts.values))
+        return Coded(of_text.codes[self._texts.codes], of_text.values)
+
     def text(self, index: int) -> str:
         """Return the operands of a row, as the profile writes them."""
         found: str = self._texts.values[self._texts.codes[index]]
@@ -134,24 +146,23 @@ class Facts:
         """Return the operands of a row."""
         return operands_in(self.text(index))
 
-    def of_shapes(self, indices: Sequence[int], ask: Callable[[Shape], float]) -> dict[int, float]:
-        """Return what `ask` says of the shape of each row's operands; it is asked once for each text."""
-        return self.of_texts(indices, lambda text: ask(self._shapes[text]))
+    def of_shapes(self, indices: Rows, ask: Callable[[Shape], float]) -> NDArray[np.float64]:
+        """Return what `ask` says of the shape of each row's operands; it is asked once for each form."""
+        return self.of_forms(indices, lambda form: ask(self._shapes[form]))
 
-    def of_texts(self, indices: Sequence[int], ask: Callable[[str], float]) -> dict[int, float]:
-        """Return what `ask` says of the operands of each row, as the profile writes them; it is asked once for each text."""
-        unique, place = np.unique(self._texts.codes[np.asarray(indices, np.int64)], return_inverse=True)
-        said = np.array([ask(self._texts.values[code]) for code in unique.tolist()], float)
-        return dict(zip(indices, said[place].tolist()))
+    def of_forms(self, indices: Rows, ask: Callable[[str], float]) -> NDArray[np.float64]:
+        """Return what `ask` says of the form of each row's operands; it is asked once for each form."""
+        codes = self.forms.codes[indices]
+        said = np.zeros(len(self.forms.values))
+        there = np.flatnonzero(np.bincount(codes))
+        said[there] = [ask(self.forms.values[code]) for code in there.tolist()]
+        of_rows: NDArray[np.float64] = said[codes]
+        return of_rows
 
-    def starts(self, indices: Sequence[int] | None = None) -> tuple[Any, Any]:
-        """Return begin and end of these rows, or of all, in ns."""
+    def starts(self, indices: Rows) -> tuple[Any, Any]:
+        """Return begin and end of these rows, in ns."""
         begin, end = self._spans
-        return (
-            (begin, end)
-            if indices is None
-            else (begin[np.asarray(indices, np.int64)], end[np.asarray(indices, np.int64)])
-        )
+        return begin[indices], end[indices]
 
     @cached_property
     def _spans(self) -> tuple[Any, Any]:
@@ -162,7 +173,7 @@ class Facts:
         """From the first to the last work."""
         work = self.indices(lambda row: row.opcode not in SETUP)
         begin, end = self.starts(work)
-        return float(end.max() - begin.min()) / NS_PER_US if work else 0.0
+        return float(end.max() - begin.min()) / NS_PER_US if len(work) else 0.0
 
     @cached_property
     def busy_us(self) -> Mapping[tuple[str, str], float]:
@@ -192,13 +203,29 @@ class Facts:
         value = self.timeline.summary.get(key)
         return float(value) if isinstance(value, (int, float)) else None
 
-    def indices(self, chosen: Callable[[Kind], bool]) -> list[int]:
+    @cached_property
+    def flows(self) -> NDArray[np.int64]:
+        """Each pair of rows of which the second reads what the first wrote, in order."""
+        after, before, kind = self.links
+        flow = (kind == FLOW) & (before >= 0)
+        pairs = np.sort(before[flow] * len(self.rows) + after[flow])
+        pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # here several times as fast as np.unique
+        return np.stack(np.divmod(pairs, max(len(self.rows), 1)), 1)
+
+    def indices(self, chosen: Callable[[Kind], bool]) -> Rows:
         """Return the rows whose kind is chosen."""
         kinds = np.array([chosen(kind) for kind in self.kinds.values], bool)
-        found: list[int] = np.flatnonzero(kinds[self.kinds.codes]).tolist() if len(kinds) else []
+        return np.flatnonzero(kinds[self.kinds.codes])
+
+    def engines(self, indices: Rows) -> Counter[str]:
+        """Return how many of these rows each engine has."""
+        found = Counter[str]()
+        for kind, count in zip(self.kinds.values, np.bincount(self.kinds.codes[indices]).tolist()):
+            if count:
+                found[kind.subgroup] += count
         return found
 
-    def time_us(self, indices: Collection[int], spent_on: str | None = None) -> float:
+    def time_us(self, indices: Collection[int] | Rows, spent_on: str | None = None) -> float:
         """Return the time that these instructions take on the critical path, of it what is `spent_on` one thing; without a path, the time that no other
         work runs beside them."""
         if self.path:
@@ -206,10 +233,9 @@ class Facts:
             if spent_on is not None:
                 of_these = of_these & np.array([step.spent_on == spent_on for step in self.path], bool)
             return float(self._steps[1][of_these].sum()) / NS_PER_US
-        chosen = set(indices)
-        others = [index for index in self.indices(lambda row: row.opcode not in SETUP) if index not in chosen]
-        beside = covered_ns(self.starts(others), spans(self.timeline.dma))
-        return (covered_ns(self.starts(others), spans(self.timeline.dma), self.starts([*chosen])) - beside) / NS_PER_US
+        chosen, work = self._marked(indices), self.indices(lambda row: row.opcode not in SETUP)
+        others = self.starts(work[~chosen[work]]), spans(self.timeline.dma)
+        return (covered_ns(*others, self.starts(np.flatnonzero(chosen))) - covered_ns(*others)) / NS_PER_US
 
     @cached_property
     def _steps(self) -> tuple[Any, Any]:
@@ -218,13 +244,18 @@ class Facts:
         index, time_ns = np.array(steps, np.float64).reshape(-1, 2).T
         return index.astype(np.int64), time_ns
 
-    def _on_path(self, indices: Collection[int]) -> Any:
-        """Return for each step of the critical path whether it is one of these instructions."""
+    def _marked(self, indices: Collection[int] | Rows) -> NDArray[np.bool_]:
+        """Return for each row whether it is one of these."""
         chosen = np.zeros(len(self.rows), bool)
         chosen[np.fromiter(indices, np.int64, len(indices))] = True
-        return chosen[self._steps[0]]
+        return chosen
 
-    def at(self, indices: Collection[int]) -> str:
+    def _on_path(self, indices: Collection[int] | Rows) -> NDArray[np.bool_]:
+        """Return for each step of the critical path whether it is one of these instructions."""
+        of_steps: NDArray[np.bool_] = self._marked(indices)[self._steps[0]]
+        return of_steps
+
+    def at(self, indices: Collection[int] | Rows) -> str:
         """Return the source lines on which these instructions spend the most time of the critical path, for the end of a sentence; "" where they are not known."""
         spent, of_these = defaultdict[str, float](float), self._on_path(indices)
         index, time_ns = (column[of_these] for column in self._steps)
@@ -255,5 +286,6 @@ def spans(rows: Sequence[Any]) -> tuple[Any, Any]:
 
 def covered_ns(*parts: tuple[Any, Any]) -> float:
     """Return the time in which at least one of several sets of (begin, end) is open."""
-    begin, end = merged(*(np.concatenate(column) for column in zip(*parts)))
+    begins, ends = zip(*parts)
+    begin, end = merged(np.concatenate(begins), np.concatenate(ends))
     return float((end - begin).sum())

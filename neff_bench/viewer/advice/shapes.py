@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
 from neff_bench.viewer.operands import operands_in
+
+if TYPE_CHECKING:
+    from neff_bench.viewer.advice.facts import Rows
 
 PARTITIONS, COLUMNS_MAX, FREE_MIN = 128, 512, 128
 """Lanes of an engine, the largest moving tensor, and the free size below which the fixed cost of an instruction is more than its work (guide, Opt #5a, #7)."""
@@ -22,15 +28,16 @@ FAST = (*COPIES, "TENSOR_SCALAR", "TENSOR_TENSOR")
 
 def _small_products(facts: Facts) -> Iterator[Advice]:
     products = facts.indices(lambda row: row.opcode == "MATMUL" and row.instruction_type != "TRANSPOSE")
-    columns = facts.of_texts(products, _moving)
-    small = [index for index in products if 0 < columns[index] < FREE_MIN]
+    columns = facts.of_forms(products, _moving)
+    is_small = (columns > 0) & (columns < FREE_MIN)
+    small, columns = products[is_small], columns[is_small]
     if facts.chip is None or len(small) < max(FEW, MANY * len(products)):
         return
     loads = facts.indices(lambda row: row.opcode == "LDWEIGHTS")
-    spent = facts.time_us([*small, *loads])
-    left = sum(columns[index] for index in small) / facts.chip.pe_clock_ghz / NS_PER_US
-    mean = sum(columns[index] for index in small) / len(small)
-    engines = len({facts.kind(index).subgraph for index in small})
+    spent = facts.time_us(np.concatenate([small, loads]))
+    left = float(columns.sum()) / facts.chip.pe_clock_ghz / NS_PER_US
+    mean = columns.sum() / len(small)
+    engines = len({facts.kinds.values[kind].subgraph for kind in np.unique(facts.kinds.codes[small])})
     yield Advice(
         "Move more columns with each MATMUL, up to 512: make the smaller operand the stationary one's rows, or join tiles",
         f"{len(small)} of {len(products)} MATMULs move {mean:.0f} columns, {spent:.1f} us {facts.alone}, with their weights; an instruction takes the time of 64 or more{facts.at(small)}",
@@ -48,10 +55,11 @@ def _moving(text: str) -> int:
 def _few_partitions(facts: Facts) -> Iterator[Advice]:
     work = _work(facts, *ELEMENTWISE)
     used = facts.of_shapes(work, lambda shape: shape.partitions)
-    few = [index for index in work if 0 < used[index] <= PARTITIONS // 2]
+    are_few = (used > 0) & (used <= PARTITIONS // 2)
+    few = work[are_few]
     if len(few) < max(FEW, MOST * len(work)):
         return
-    mean = sum(used[index] for index in few) / len(few)
+    mean = float(used[are_few].sum()) / len(few)
     spent = facts.time_us(few)
     yield Advice(
         "Fill the 128 partitions: two tiles of 64 rows in one instruction cost what one does",
@@ -70,10 +78,11 @@ def _small_free(facts: Facts) -> Iterator[Advice]:
 def _small_free_of(engine: str, facts: Facts, clock_ghz: float, fixed_ns: float) -> Iterator[Advice]:
     work = _work(facts, engine)
     free = facts.of_shapes(work, lambda shape: shape.free)
-    small = [index for index in work if 0 < free[index] < FREE_MIN]
+    is_small = (free > 0) & (free < FREE_MIN)
+    small = work[is_small]
     if len(small) < max(FEW, MANY * len(work)):
         return
-    spent, mean = facts.time_us(small), sum(free[index] for index in small) / len(small)
+    spent, mean = facts.time_us(small), float(free[is_small].sum()) / len(small)
     # What is left: the work itself, and the fixed cost of instructions on 512 elements.
     each_ns = mean / clock_ghz
     left = spent * (each_ns + fixed_ns * mean / COLUMNS_MAX) / (each_ns + fixed_ns)
@@ -86,16 +95,15 @@ def _small_free_of(engine: str, facts: Facts, clock_ghz: float, fixed_ns: float)
     )
 
 
-def _work(facts: Facts, *engines: str) -> list[int]:
+def _work(facts: Facts, *engines: str) -> Rows:
     """Return the rows of these engines whose operands are known."""
     work = facts.indices(lambda row: row.subgroup in engines and row.opcode not in SETUP)
-    return [index for index in work if facts.text(index)]
+    return work[facts.of_forms(work, len) > 0]
 
 
 def _large_steps(facts: Facts) -> Iterator[Advice]:
     work = _work(facts, "Vector")
-    steps = facts.of_shapes(work, lambda shape: shape.step_bytes)
-    slow = [index for index in work if steps[index] > STEP_BYTES_MAX]
+    slow = work[facts.of_shapes(work, lambda shape: shape.step_bytes) > STEP_BYTES_MAX]
     if len(slow) >= FEW:
         spent = facts.time_us(slow)
         yield Advice(
@@ -109,9 +117,10 @@ def _large_steps(facts: Facts) -> Iterator[Advice]:
 def _wide_elements(facts: Facts) -> Iterator[Advice]:
     if facts.chip is None or not facts.chip.vector_fast_modes:
         return
-    work = [index for index in _work(facts, "Vector") if facts.kind(index).opcode in FAST]
-    is_wide = facts.of_shapes(work, lambda shape: shape.is_wide)
-    wide = [index for index in work if is_wide[index]]
+    fast = np.array([kind.opcode in FAST for kind in facts.kinds.values], bool)[facts.kinds.codes]
+    work = _work(facts, "Vector")
+    work = work[fast[work]]
+    wide = work[facts.of_shapes(work, lambda shape: shape.is_wide) > 0]
     if len(wide) >= FEW:
         spent = facts.time_us(wide)
         yield Advice(

@@ -68,7 +68,7 @@ def _columns(events: Events) -> Iterator[tuple[str, Any, str]]:
 def _kind(values: Any) -> str:
     if not len(values):
         return "u1"
-    whole = values.min() >= 0 and (np.floor(values) == values).all()
+    whole = values.min() >= 0 and (values.dtype.kind in "iu" or (np.floor(values) == values).all())
     return next((kind for kind in TYPES if whole and values.max() <= np.iinfo(kind).max), "f8")
 
 

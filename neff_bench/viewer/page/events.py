@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from neff_bench.parsers.event_columns import Coded, IdIndex, coded, field_of, links, numbers
+from neff_bench.parsers.event_columns import IdIndex, Numbering, coded, field_of, links, new_numbering, numbers
 from neff_bench.parsers.event_rows import Dependence, Timeline, core_name
 
 Kind = Literal["dma", "engine", "semaphore"]
@@ -105,31 +105,29 @@ class Events:
 
 def events_of(sides: Sequence[Side]) -> Events:
     """Return the events of one timeline, or of several whose tracks stand over each other."""
-    names: dict[str, int] = {}
-    details: dict[str, int] = {}
-    stacks: dict[tuple[tuple[str, str], ...], int] = {(): 0}
+    names, details, stacks = new_numbering(), new_numbering(), new_numbering()
+    stacks[()]  # what has no line comes first
     tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]] = {}
-    parts: list[Any] = []
+    parts: list[_Columns] = []
     edges: list[tuple[Any, ...]] = []
     first = 0
     for side in sides:
-        mine = [_columns(rows, side.letter, tracks, names, stacks, details) for rows in _tables(side.timeline)]
-        parts += mine
         edges.append(_edges(side.timeline, first))
-        first += sum(part.shape[1] for part in mine)
-    columns = np.concatenate(parts, axis=1) if parts else np.zeros((8, 0))
+        for rows in _tables(side.timeline):
+            parts.append(_columns(rows, side.letter, tracks, names, stacks, details))
+            first += len(rows.rows)
+    columns = _Columns(*map(np.concatenate, zip(*parts))) if parts else _Columns(*[np.zeros(0, np.int32)] * 8)
     order, placed = _placed(columns, tracks)
     moved = np.empty(len(order), np.int64)
     moved[order] = np.arange(len(order))
-    _, start, duration, *numbered, amount, detail, pc = columns[:, order]
-    name, stack, detail, pc = (column.astype(np.int64) for column in (*numbered, detail, pc))
     before_start, before, reason = _linked(edges, moved)
     instruction = moved[: len(sides[0].timeline.instructions)] if sides else moved
-    lines: dict[tuple[str, str], int] = {}
-    numbers = tuple(tuple(lines.setdefault(line, len(lines)) for line in lines_) for lines_ in stacks)
+    lines = new_numbering()
+    numbers_ = tuple(tuple(lines[line] for line in lines_) for lines_ in stacks)
     return Events(
-        placed, start, duration, name, stack, amount, detail, pc, before_start, before, reason, instruction,
-        tuple(names), tuple(line for _, line in lines), tuple(letter for letter, _ in lines), numbers, tuple(details),
+        placed, columns.start[order], columns.duration[order], columns.name[order], columns.stack[order],
+        columns.amount[order], columns.detail[order], columns.pc[order], before_start, before, reason, instruction,
+        tuple(names), tuple(line for _, line in lines), tuple(letter for letter, _ in lines), numbers_, tuple(details),
     )  # fmt: skip
 
 
@@ -175,44 +173,47 @@ def _tables(timeline: Timeline) -> tuple[_Table, ...]:
     )
 
 
+class _Columns(NamedTuple):
+    """Events (n,) in the order of their tables."""
+
+    track: Any
+    start: Any
+    duration: Any
+    name: Any
+    stack: Any
+    amount: Any
+    detail: Any
+    pc: Any
+
+
 def _columns(
     table: _Table,
     letter: str,
     tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]],
-    names: dict[str, int],
-    stacks: dict[tuple[tuple[str, str], ...], int],
-    details: dict[str, int],
-) -> Any:
-    """Return (8, n): track, start, duration, name, stack, amount, detail, pc of the rows of a table."""
+    names: Numbering,
+    stacks: Numbering,
+    details: Numbering,
+) -> _Columns:
     rows = table.rows
-    place, name, detail = (coded(rows, fields, say) for fields, say in (table.place, table.name, table.detail))
-    stack = coded(rows, _LINES, _stack)
+    place = coded(rows, *table.place)
 
     def track(kind: Kind, core: str, name: str) -> int:
         key = (core, KINDS.index(kind), _order(kind, name), name, letter)
         return tracks.setdefault(key, (len(tracks), kind, core, name, letter))[0]
 
-    columns = (
-        _column(place, [track(*one) for one in place.values]),
+    def stack(*fields: Any) -> tuple[tuple[str, str], ...]:
+        return tuple((letter, line) for line in _stack(*fields))
+
+    return _Columns(
+        np.array([track(*one) for one in place.values], np.int32)[place.codes],
         numbers(rows, "timestamp"),
         numbers(rows, "duration"),
-        _column(name, _numbers(name.values, names)),
-        _column(stack, _numbers([tuple((letter, line) for line in lines) for lines in stack.values], stacks)),
+        coded(rows, *table.name, names).codes,
+        coded(rows, _LINES, stack, stacks).codes,
         numbers(rows, table.amount),
-        _column(detail, _numbers(detail.values, details)),
-        numbers(rows, "pc") + 1 if table.amount == "evt_wait_time" else np.zeros(len(rows)),
+        coded(rows, *table.detail, details).codes,
+        field_of(rows, "pc", -1) + 1,
     )
-    return np.stack(columns)
-
-
-def _numbers(values: Sequence[Any], found: dict[Any, int]) -> list[int]:
-    """Return the number of each value. One that is new gets the next."""
-    return [found.setdefault(value, len(found)) for value in values]
-
-
-def _column(column: Coded, numbers: Sequence[int]) -> Any:
-    """Return a number for each row. `numbers`: of each value of the column."""
-    return np.array(numbers, np.float64)[column.codes]
 
 
 def _stack(line: str | None, calls: Sequence[str], hlo_name: str) -> tuple[str, ...]:
@@ -244,7 +245,7 @@ def _moved_by(variable: str, kind: str) -> str:
 
 
 def _placed(
-    columns: Any, tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]]
+    columns: _Columns, tracks: dict[tuple[Any, ...], tuple[int, Kind, str, str, str]]
 ) -> tuple[Any, tuple[Track, ...]]:
     """Return the order of the events, and the tracks from top to bottom."""
     parts: list[Any] = []
@@ -271,16 +272,17 @@ def _levels(start: Any, duration: Any) -> Any:
     count, end = len(start), start + duration
     if not (start[1:] < np.maximum.accumulate(end)[:-1]).any():
         return np.zeros(count, np.int64)
-    after = np.maximum(np.searchsorted(start, end), np.arange(1, count + 1)).tolist()
-    levels, has_none = [0] * count, bytearray(b"\1") * count
-    level = first = 0
-    while first >= 0:
-        at = first
-        while at >= 0:
-            levels[at], has_none[at] = level, 0
-            at = has_none.find(1, after[at])
-        first = has_none.find(1, first)
-        level += 1
+    levels: list[int] = []
+    ends: list[float] = []
+    for begins, until in zip(start.tolist(), end.tolist()):
+        for level, busy in enumerate(ends):
+            if busy <= begins:
+                ends[level] = until
+                break
+        else:
+            level = len(ends)
+            ends.append(until)
+        levels.append(level)
     return np.array(levels)
 
 
