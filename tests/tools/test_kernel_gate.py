@@ -74,6 +74,11 @@ def gate(repository: Path, tile: int, inputs) -> tuple[int, dict[str, str]]:
     return done.returncode, outputs
 
 
+def commit(place: Path, message: str) -> None:
+    git(place, "add", "--all")
+    git(place, "commit", "--quiet", "--message", message)
+
+
 def verdict_of_time(outputs: dict[str, str]) -> str:
     [verdict] = [row["verdict"] for row in json.loads(outputs["verdicts"]) if row["metric"] == "total_time_us"]
     return verdict
@@ -89,6 +94,29 @@ def test_a_faster_kernel_passes(repository):
     code, outputs = gate(repository, 1024, SHAPES)
     assert (code, verdict_of_time(outputs)) == (0, "better")
     assert not list(repository.parent.glob("tmp*")), "the work tree of the base is gone"
+
+
+def test_a_change_that_brings_the_shapes_file_passes_with_new_cases(repository):
+    shapes = (repository / "shapes.yaml").read_text()
+    (repository / "shapes.yaml").unlink()
+    commit(repository, "no shapes")
+    (repository / "shapes.yaml").write_text(shapes)
+    commit(repository, "shapes")
+    code, outputs = gate(repository, 256, SHAPES | {"inputs.base": "HEAD~2"})
+    assert code == 0
+    assert "NEW, with nothing to compare with: 1 case" in Path(outputs["comment"]).read_text()
+
+
+def test_what_others_did_to_the_base_since_is_not_the_change(repository):
+    """The base became faster after the change had left it."""
+    git(repository, "checkout", "--quiet", "-b", "main")
+    kernel = repository / "my_kernels.py"
+    slow = kernel.read_text()
+    kernel.write_text(slow.replace("tile=256", "tile=1024"))
+    commit(repository, "faster")
+    git(repository, "checkout", "--quiet", "-b", "change", "HEAD~1")
+    code, outputs = gate(repository, 256, SHAPES | {"inputs.base": "main"})
+    assert (code, verdict_of_time(outputs)) == (0, "same")
 
 
 def test_without_neff_bench_it_is_a_wrong_call_and_not_a_slower_kernel(tmp_path):
