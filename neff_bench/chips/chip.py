@@ -17,7 +17,7 @@ class Chip:
     """One NeuronCore generation, seen from one physical core unless the name says otherwise. docs/glossary.md says what each constant means.
 
     The unit of each field is in its name; bandwidths are in bytes per ns, reported ones in bytes per second.
-    sources, units: of each field. constants_of: the chip whose constants stand in for unmeasured ones, "" where they were looked up.
+    sources, units: of each field.
     year: of the first instances. double_row: FP8 matmuls run at twice the rate. mx: those of scaled groups (MXFP8, MXFP4) run at four times.
     float8: NKI has the dtypes. one_clock: all engines count the same picoseconds in a trace.
     sbuf_reserved_bytes: what the compiler keeps of each partition. sbuf_fmax_bytes: what AWS's nl.tile_size names as usable.
@@ -28,7 +28,6 @@ class Chip:
     sources: dict[str, str] = field(repr=False, compare=False)
     units: dict[str, str] = field(repr=False, compare=False)
     overheads: Overheads = field(repr=False)
-    constants_of: str
     year: int
     generation: int
     arch: str
@@ -168,15 +167,15 @@ Fact = tuple[Any, str, str]
 """A value, its unit ("" for none) and its public origin."""
 
 
-def chip(name: str, overheads: Overheads, constants_of: str = "", **facts: Fact) -> Chip:
+def chip(name: str, overheads: Overheads, **facts: Fact) -> Chip:
     """Return a chip of its own. Raises TypeError when a fact is missing or unknown."""
     values = {key: value for key, (value, _, _) in facts.items()}
     units = {key: unit for key, (_, unit, _) in facts.items()}
     sources = {key: source for key, (_, _, source) in facts.items()}
-    return Chip(name=name, sources=sources, units=units, overheads=overheads, constants_of=constants_of, **values)
+    return Chip(name=name, sources=sources, units=units, overheads=overheads, **values)
 
 
-def like(other: Chip, name: str, overheads: Overheads | None = None, constants_of: str = "", **facts: Fact) -> Chip:
+def like(other: Chip, name: str, overheads: Overheads | None = None, **facts: Fact) -> Chip:
     """Return a chip that differs from another in these facts. Raises TypeError for an unknown one."""
     inherited = {key: f"as {other.name}: {source}" for key, source in other.sources.items()}
     values: Any = {key: value for key, (value, _, _) in facts.items()}
@@ -186,7 +185,6 @@ def like(other: Chip, name: str, overheads: Overheads | None = None, constants_o
         sources=inherited | {key: source for key, (_, _, source) in facts.items()},
         units=other.units | {key: unit for key, (_, unit, _) in facts.items()},
         overheads=overheads or other.overheads,
-        constants_of=constants_of,
         **values,
     )
 

@@ -59,7 +59,6 @@ CHIP = like(
     inf2.CHIP,
     name="trn1",
     overheads=OVERHEADS,
-    constants_of="inf2",
     year=(2022, "", "AWS announcement of the instances"),
     instance_type=("trn1.2xlarge", "", "AWS instance families"),
     static_dma_issue_ns=(81.0, "ns", f"{TRACES}: WRITEs that start DMAs come 81-82 ns apart, 74-80 with runtime 2.25"),

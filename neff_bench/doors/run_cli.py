@@ -67,9 +67,7 @@ def run(options: RunOptions) -> int:
     words = (*(("-m",) if options.module else ()), options.script, *options.arguments)
     on_sdk = choose("auto", None).has_nki
     with tempfile.TemporaryDirectory(prefix="neff-bench-run-") as scratch:
-        launched, code = (_on_sdk if on_sdk else _embedded)(
-            Path(scratch), options.store, options.target, options.lnc, words
-        )
+        launched, code = (_on_sdk if on_sdk else _embedded)(Path(scratch), options, words)
     failed = DONE
     if launched:
         failed = _table(options.store, launched, release)
@@ -78,30 +76,26 @@ def run(options: RunOptions) -> int:
     return 128 - code if code < 0 else code or failed
 
 
-def _embedded(
-    scratch: Path, store: Path, target: str | None, lnc: int | None, words: tuple[str, ...]
-) -> tuple[list[str], int]:
+def _embedded(scratch: Path, options: RunOptions, words: tuple[str, ...]) -> tuple[list[str], int]:
     """Return the names of the bundles and the script's exit code, with the embedded NKI."""
     names = scratch / "names"
     names.touch()
-    given = environment(scratch, store, names, target, lnc)
+    given = environment(scratch, options.store, names, options.target, options.lnc)
     code = subprocess.run(_command(words), env=given, check=False).returncode
     return names.read_text(encoding="utf-8").splitlines(), code
 
 
-def _on_sdk(
-    scratch: Path, store: Path, target: str | None, lnc: int | None, words: tuple[str, ...]
-) -> tuple[list[str], int]:
+def _on_sdk(scratch: Path, options: RunOptions, words: tuple[str, ...]) -> tuple[list[str], int]:
     """Return the same with the AWS SDK: the script compiles into a cache of its own, and the NEFFs in it become bundles."""
     from neff_bench.neffs.store import Store
     from neff_bench.stage1_generate.jobs import framework
 
-    added = framework.environment(os.environ, target, lnc, disable_dge=False)
+    added = framework.environment(os.environ, options.target, options.lnc, disable_dge=False)
     added.pop("NEURON_FRAMEWORK_DEBUG")  # it would fill the script's own directory with files
     environment = {**os.environ, **added, "NEURON_COMPILE_CACHE_URL": str(scratch)}
     code = subprocess.run(_command(words), env=environment, check=False).returncode
     stem = Path(words[1] if words[0] == "-m" else words[0]).stem
-    opened = Store(store)
+    opened = Store(options.store)
     opened.create()
     names = framework.publish_found(opened, stem, scratch, b"", streams.warning)
     return names, code

@@ -60,9 +60,7 @@ class Host:
 
 def open_backend(name: str, host: Host) -> Backend:
     """Return a backend of `AUTO` by name. Raises `Unavailable` with the reason."""
-    if name == "neuron":
-        return _neuron(host)
-    return {"cuda": _cuda, "torch": _torch, "jax": _jax, "numpy": _numpy}[name](host.threads)
+    return {"neuron": _neuron, "cuda": _cuda, "torch": _torch, "jax": _jax, "numpy": _numpy}[name](host)
 
 
 def best_backend(host: Host, order: tuple[str, ...] = AUTO) -> tuple[Backend, list[str]]:
@@ -117,7 +115,7 @@ def _neuron(host: Host) -> Backend:
     return Backend("neuron", str(device), str(version), None, False, prepare, lambda: None)
 
 
-def _cuda(threads: int) -> Backend:
+def _cuda(_: Host) -> Backend:
     torch = _torch_module("CUDA device not available")
     if not torch.cuda.is_available():
         raise Unavailable("CUDA device not available")
@@ -134,19 +132,19 @@ def _cuda(threads: int) -> Backend:
     return Backend("cuda", torch.cuda.get_device_name(), torch.__version__, None, False, prepare, free)
 
 
-def _torch(threads: int) -> Backend:
+def _torch(host: Host) -> Backend:
     torch = _torch_module("torch not available")
-    torch.set_num_threads(threads)
+    torch.set_num_threads(host.threads)
 
     def prepare(workload: Workload) -> Prepared:
         inputs = _torch_inputs(torch, workload)
         function = _torch_function(torch, workload)
         return Prepared(lambda: function(*inputs), _nothing)
 
-    return Backend("torch", "CPU", torch.__version__, threads, True, prepare, _free_memory)
+    return Backend("torch", "CPU", torch.__version__, host.threads, True, prepare, _free_memory)
 
 
-def _jax(threads: int) -> Backend:
+def _jax(_: Host) -> Backend:
     try:
         import jax
     except ImportError:
@@ -167,11 +165,8 @@ def _jax(threads: int) -> Backend:
     return Backend("jax", device, jax.__version__, _own_threads(), False, prepare, free)
 
 
-def _numpy(threads: int) -> Backend:
-    try:
-        import numpy as np
-    except ImportError:
-        raise Unavailable("numpy not available: pip install numpy") from None
+def _numpy(_: Host) -> Backend:
+    import numpy as np
 
     def silu(x: Any) -> Any:
         return x / (1 + np.exp(-x))

@@ -55,32 +55,10 @@ def _utc(date: str) -> str:
     return found.astimezone(timezone.utc).isoformat(timespec="seconds")
 
 
-SPREAD = (
-    "total_time_iqr_us",
-    "total_time_ci_low_us",
-    "total_time_ci_high_us",
-    "total_time_low_us",
-    "total_time_high_us",
-)
+SPREAD = tuple(f"total_time_{end}_us" for end in ("iqr", "ci_low", "ci_high", "low", "high"))
 """What the verdict on a time needs beside the time."""
-SAID = (
-    *(
-        "case",
-        "kernel",
-        "implementation",
-        "dims",
-        "shapes",
-        "dtype",
-        "target",
-        "lnc",
-        "ranks",
-        "rank",
-        "source",
-        "status",
-        "check",
-    ),
-    *("model", "tool", "reason", *SPREAD),
-)
+_ABOUT = "case kernel implementation dims shapes dtype target lnc ranks rank source status check model tool reason"
+SAID = (*_ABOUT.split(), *SPREAD)
 """What is kept of a row beside its metrics."""
 
 

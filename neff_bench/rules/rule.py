@@ -168,14 +168,11 @@ def chosen(words: Sequence[str]) -> set[str]:
     return {code for code in RULES if code.startswith(starts)}
 
 
-_AWS = "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/"
+_AWS, _HUB = "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/", "https://github.com/"
 SOURCES = {
     "isa": ("AWS's declarations of nki.isa", f"{_AWS}nki/api/nki.isa.html"),
     "language": ("AWS's declarations of nki.language", f"{_AWS}nki/api/nki.language.html"),
-    "stubs": (
-        "AWS's declarations, release against release (SDK 2.26 to 2.32)",
-        "https://github.com/aws-neuron/aws-neuron-sdk",
-    ),
+    "stubs": ("AWS's declarations, release against release (SDK 2.26 to 2.32)", f"{_HUB}aws-neuron/aws-neuron-sdk"),
     "notes": ("AWS's release notes of NKI", f"{_AWS}release-notes/components/nki.html"),
     "migration": ("AWS's migration guide of NKI", f"{_AWS}nki/migration/index.html"),
     "guide": ("AWS's NKI language guide", f"{_AWS}nki/get-started/nki-language-guide.html"),
@@ -191,79 +188,58 @@ SOURCES = {
     "lnc": ("AWS's page of logical cores", f"{_AWS}nki/get-started/lnc.html"),
     "errors": (
         "AWS's page of NKI errors (SDK 2.26)",
-        "https://github.com/aws-neuron/aws-neuron-sdk/blob/v2.26.1/nki/api/nki.errors.rst",
+        f"{_HUB}aws-neuron/aws-neuron-sdk/blob/v2.26.1/nki/api/nki.errors.rst",
     ),
     "codes": ("AWS's compiler error codes", f"{_AWS}compiler/error-codes/index.html"),
     "2.33": ("AWS's documentation of SDK 2.33", f"{_AWS}nki/index.html"),
-    "parser": (
-        "the published source of AWS's parser (KLR)",
-        "https://github.com/leanprover/KLR/tree/7ccd18c14c/interop/klr",
-    ),
-    "nkilib": ("AWS's nki-library", "https://github.com/aws-neuron/nki-library"),
+    "parser": ("the published source of AWS's parser (KLR)", f"{_HUB}leanprover/KLR/tree/7ccd18c14c/interop/klr"),
+    "nkilib": ("AWS's nki-library", f"{_HUB}aws-neuron/nki-library"),
     "hardware": (
         "AWS's nkipy, HardwareConstants.h",
-        "https://github.com/aws-neuron/nkipy/blob/b91c980/nkigen/mlir/include/nkipy/Transforms/HardwareConstants.h",
+        f"{_HUB}aws-neuron/nkipy/blob/b91c980/nkigen/mlir/include/nkipy/Transforms/HardwareConstants.h",
     ),
-    "1282": ("issue aws-neuron-sdk#1282", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1282"),
-    "1322": ("issue aws-neuron-sdk#1322", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1322"),
-    "1301": ("issue aws-neuron-sdk#1301", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1301"),
-    "1346": ("issue aws-neuron-sdk#1346", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1346"),
-    "1373": ("issue aws-neuron-sdk#1373", "https://github.com/aws-neuron/aws-neuron-sdk/issues/1373"),
-    "autotune": (
-        "awslabs/nki-autotune, notes",
-        "https://github.com/awslabs/nki-autotune/blob/d57bcc3/.claude/rules/learnings.md",
-    ),
-    "megakernel": ("KevGomes1403/nki-moe-megakernel, notes", "https://github.com/KevGomes1403/nki-moe-megakernel"),
-    "deltanet": (
-        "dstair/neuron-pytorch-native, deltanet_chunked_v2.py",
-        "https://github.com/dstair/neuron-pytorch-native",
-    ),
-    "shiftwarp": ("yahavb/pave_univr_trn2_repro, nki_shift_warp.py", "https://github.com/yahavb/pave_univr_trn2_repro"),
-    "kiln": ("foxl-ai/kiln, kernels and notes (SDK 2.32)", "https://github.com/foxl-ai/kiln"),
+    "1282": ("issue aws-neuron-sdk#1282", f"{_HUB}aws-neuron/aws-neuron-sdk/issues/1282"),
+    "1322": ("issue aws-neuron-sdk#1322", f"{_HUB}aws-neuron/aws-neuron-sdk/issues/1322"),
+    "1301": ("issue aws-neuron-sdk#1301", f"{_HUB}aws-neuron/aws-neuron-sdk/issues/1301"),
+    "1346": ("issue aws-neuron-sdk#1346", f"{_HUB}aws-neuron/aws-neuron-sdk/issues/1346"),
+    "1373": ("issue aws-neuron-sdk#1373", f"{_HUB}aws-neuron/aws-neuron-sdk/issues/1373"),
+    "autotune": ("awslabs/nki-autotune, notes", f"{_HUB}awslabs/nki-autotune/blob/d57bcc3/.claude/rules/learnings.md"),
+    "megakernel": ("KevGomes1403/nki-moe-megakernel, notes", f"{_HUB}KevGomes1403/nki-moe-megakernel"),
+    "deltanet": ("dstair/neuron-pytorch-native, deltanet_chunked_v2.py", f"{_HUB}dstair/neuron-pytorch-native"),
+    "shiftwarp": ("yahavb/pave_univr_trn2_repro, nki_shift_warp.py", f"{_HUB}yahavb/pave_univr_trn2_repro"),
+    "kiln": ("foxl-ai/kiln, kernels and notes (SDK 2.32)", f"{_HUB}foxl-ai/kiln"),
     "spectral": (
         "aws-samples/sample-spectral-dns-on-aws-neuron, rules of the platform (SDK 2.32)",
-        "https://github.com/aws-samples/sample-spectral-dns-on-aws-neuron",
+        f"{_HUB}aws-samples/sample-spectral-dns-on-aws-neuron",
     ),
     "deepseek": ("public notes on DeepSeek-V4 with vllm-neuron (SDK 2.32)", ""),  # 60649319030
     "trnsci": ("trnsci, notes of its releases", "https://trnsci.dev/blog/"),
-    "trnrand": ("trnsci/trnrand, dispatch.py", "https://github.com/trnsci/trnrand"),
-    "trnfft": (
-        "trnsci/trnfft, reproduce_nl_load_transpose2d.py and commit ebf6d60",
-        "https://github.com/trnsci/trnfft",
-    ),
-    "torch2nki": ("aws-neuron/torch2nki, logged answers of the compiler", "https://github.com/aws-neuron/torch2nki"),
-    "kda": (
-        "Jerry2423/kda-for-trainium, results of kernels on trn2",
-        "https://github.com/Jerry2423/kda-for-trainium",
-    ),
-    "trnlabs": (
-        "yahavb/trainium-agent-labs, logs of builds (SDK 2.32)",
-        "https://github.com/yahavb/trainium-agent-labs",
-    ),
-    "trnsolver": ("trnsci/trnsolver, commit ee41b7b", "https://github.com/trnsci/trnsolver/commit/ee41b7b"),
-    "samples91": ("issue nki-samples#91", "https://github.com/aws-neuron/nki-samples/issues/91"),
+    "trnrand": ("trnsci/trnrand, dispatch.py", f"{_HUB}trnsci/trnrand"),
+    "trnfft": ("trnsci/trnfft, reproduce_nl_load_transpose2d.py and commit ebf6d60", f"{_HUB}trnsci/trnfft"),
+    "torch2nki": ("aws-neuron/torch2nki, logged answers of the compiler", f"{_HUB}aws-neuron/torch2nki"),
+    "kda": ("Jerry2423/kda-for-trainium, results of kernels on trn2", f"{_HUB}Jerry2423/kda-for-trainium"),
+    "trnlabs": ("yahavb/trainium-agent-labs, logs of builds (SDK 2.32)", f"{_HUB}yahavb/trainium-agent-labs"),
+    "trnsolver": ("trnsci/trnsolver, commit ee41b7b", f"{_HUB}trnsci/trnsolver/commit/ee41b7b"),
+    "samples91": ("issue nki-samples#91", f"{_HUB}aws-neuron/nki-samples/issues/91"),
     "hfkernels": (
         "bbioren/hf-kernels-neuron, probe_nki05_api.py (SDK 2.31)",
-        "https://github.com/bbioren/hf-kernels-neuron/blob/e8f80b8/scripts/probe_nki05_api.py",
+        f"{_HUB}bbioren/hf-kernels-neuron/blob/e8f80b8/scripts/probe_nki05_api.py",
     ),
-    "optimizer": ("arminagha1234/trainium-optimizer", "https://github.com/arminagha1234/trainium-optimizer"),
-    "samples44": ("issue nki-samples#44", "https://github.com/aws-neuron/nki-samples/issues/44"),
+    "optimizer": ("arminagha1234/trainium-optimizer", f"{_HUB}arminagha1234/trainium-optimizer"),
+    "samples44": ("issue nki-samples#44", f"{_HUB}aws-neuron/nki-samples/issues/44"),
     "autocomp": (
         "ucb-bar/autocomp, logged answers of the compiler",
-        "https://github.com/ucb-bar/autocomp/tree/d4fa048/visualizer/src/extension/__fixtures__/sample_run",
+        f"{_HUB}ucb-bar/autocomp/tree/d4fa048/visualizer/src/extension/__fixtures__/sample_run",
     ),
-    "old": (
-        "AWS's reference of the old dialect (SDK 2.26)",
-        "https://github.com/aws-neuron/aws-neuron-sdk/tree/v2.26.1/nki/api",
-    ),
+    "old": ("AWS's reference of the old dialect (SDK 2.26)", f"{_HUB}aws-neuron/aws-neuron-sdk/tree/v2.26.1/nki/api"),
     "known": (
         "AWS's page of known issues of NKI (SDK 2.26)",
-        "https://github.com/aws-neuron/aws-neuron-sdk/blob/v2.26.1/nki/nki_known_issues.rst",
+        f"{_HUB}aws-neuron/aws-neuron-sdk/blob/v2.26.1/nki/nki_known_issues.rst",
     ),
-    "trnsparse": ("trnsci/trnsparse, commit 85d746a", "https://github.com/trnsci/trnsparse/commit/85d746a"),
-    "trntensor": ("trnsci/trntensor#39", "https://github.com/trnsci/trntensor/issues/39"),
-    "torchneuronx": ("alpharomercoma/torchneuronx, nki_softmax.py", "https://github.com/alpharomercoma/torchneuronx"),
-    "helion": ("notes of Helion's Neuron back end", "https://github.com/pytorch/helion"),
+    "trnsparse": ("trnsci/trnsparse, commit 85d746a", f"{_HUB}trnsci/trnsparse/commit/85d746a"),
+    "trntensor": ("trnsci/trntensor#39", f"{_HUB}trnsci/trntensor/issues/39"),
+    "torchneuronx": ("alpharomercoma/torchneuronx, nki_softmax.py", f"{_HUB}alpharomercoma/torchneuronx"),
+    "helion": ("notes of Helion's Neuron back end", f"{_HUB}pytorch/helion"),
     "harness": ("a public harness that compiles kernels on trn2", ""),  # 71208497368, 71023280564
     "attention": ("a public attention kernel with its compiler's messages", ""),  # 71505674136
     "prefill": ("a public Qwen3 megakernel with notes", ""),  # 70953919765
@@ -279,7 +255,7 @@ SOURCES = {
     "profile": ("a public probe of NKI", ""),  # 62051429705
     "loopcoll": ("a public attention kernel over ranks (SDK 2.32)", ""),  # 65773449421
     "nkibench": ("a public set of kernels for trn2 with notes (SDK 2.32)", ""),  # 71054011768
-    "xpuperf": ("whn09/xpu-perf, rms_norm.py and its probe (SDK 2.32)", "https://github.com/whn09/xpu-perf"),
+    "xpuperf": ("whn09/xpu-perf, rms_norm.py and its probe (SDK 2.32)", f"{_HUB}whn09/xpu-perf"),
     "debugging": ("public notes on debugging decode kernels on trn2", ""),  # 54680412183
     "triton-viz": ("triton-viz, tests of NKI beta 2", ""),  # 52549002851
 }

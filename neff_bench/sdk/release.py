@@ -210,18 +210,9 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     python: dict[str, Interface]
     notes: tuple[str, ...] = ()
 
-    @property
-    def profiler(self) -> str:
-        """The profiler to prefer."""
-        return "neuron-explorer" if "neuron-explorer" in self.tools else "neuron-profile"
-
     def formats(self, tool: str) -> dict[str, Format]:
         """Return the output formats of a profiler's `view`."""
         return self.tools[tool].commands["view"].formats
-
-    def variables(self, role: str) -> tuple[str, ...]:
-        """Return the names of the variables of a role, in the order of the data."""
-        return tuple(name for name, variable in self.environment.items() if variable.role == role)
 
 
 prepare(Release)

@@ -34,39 +34,34 @@ def serve(
     tell: Callable[[State], None],
 ) -> None:
     """Watch until the command is ended. `say`: gets the address; `tell`: the state whenever it has changed. Raises NeffBenchError."""
+
+    async def run() -> None:
+        bell, token = Bell(), secrets.token_urlsafe(24)
+
+        def changed() -> None:
+            bell.ring()
+            tell(session.state())
+
+        session = Session(subject, warm, timeout_s, changed)
+        config = uvicorn.Config(
+            app_of(session, bell, token), log_level="critical", access_log=False, lifespan="off",
+            timeout_graceful_shutdown=0,
+        )  # fmt: skip
+        server = uvicorn.Server(config)
+        say(f"http://127.0.0.1:{listening.getsockname()[1]}/{token}/")
+        following = asyncio.create_task(_follow(session))
+        try:
+            await server.serve(sockets=[listening])
+        finally:
+            following.cancel()
+            session.end()
+
     try:
         listening = socket.create_server(("127.0.0.1", port))
     except OSError as error:
         raise NeffBenchError(f"--port {port}: {error.strerror}") from None
     with listening:
-        asyncio.run(_serve(subject, warm, listening, timeout_s, say, tell))
-
-
-async def _serve(
-    subject: Subject,
-    warm: WarmParent,
-    listening: socket.socket,
-    timeout_s: float,
-    say: Callable[[str], None],
-    tell: Callable[[State], None],
-) -> None:
-    bell, token = Bell(), secrets.token_urlsafe(24)
-
-    def changed() -> None:
-        bell.ring()
-        tell(session.state())
-
-    session = Session(subject, warm, timeout_s, changed)
-    app = app_of(session, bell, token)
-    config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=0)
-    server = uvicorn.Server(config)
-    say(f"http://127.0.0.1:{listening.getsockname()[1]}/{token}/")
-    following = asyncio.create_task(_follow(session))
-    try:
-        await server.serve(sockets=[listening])
-    finally:
-        following.cancel()
-        session.end()
+        asyncio.run(run())
 
 
 async def _follow(session: Session) -> None:

@@ -13,7 +13,6 @@ from neff_bench.rules.source import Source
 _DIVIDE = "multiply by nisa.reciprocal"
 _UNARY = ("rsqrt", "sqrt", "abs", "square", "relu", "negative", "reciprocal", "exp", "log", "sign", "floor", "ceil")
 _NO_TILES = ("register_load", "register_store", "core_barrier", "nc_matmul_mx", "quantize_mx")
-_START = "rows that begin at partition 0, 32, 64 or 96"
 
 
 def _engine(c: Call, name: str) -> bool:

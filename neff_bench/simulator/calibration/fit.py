@@ -58,14 +58,15 @@ def model_value(name: str, chip: Chip) -> float:
 
 def _finding(name: str, groups: Sequence[Sequence[float]], chip: Chip) -> Finding:
     """Return the interval of a mean. `groups`: the values of each trace."""
-    told = [list(group) for group in groups if group]
-    low, high = _interval(told, _middle)
-    return _judged(Estimate(
-        name, _middle(told), low, high, model_value(name, chip), sum(map(len, told)), len(told)
-    ))  # fmt: skip
+    return _judged(name, [list(group) for group in groups if group], _middle, chip)
 
 
-def _judged(estimate: Estimate) -> Finding:
+def _judged(
+    name: str, told: Sequence[Sequence[_T]], answer: Callable[[Sequence[Sequence[_T]]], float], chip: Chip
+) -> Finding:
+    """Judge what an answer says of the values that traces told."""
+    count = sum(map(len, told))
+    estimate = Estimate(name, answer(told), *_interval(told, answer), model_value(name, chip), count, len(told))
     if estimate.samples < FEWEST_SAMPLES and estimate.traces < FEWEST_TRACES:
         return Finding(estimate, FEW)
     if estimate.low == estimate.model == estimate.high:
@@ -108,25 +109,15 @@ def _packets(spacings: Sequence[Sequence[Spacing]], chip: Chip) -> list[Finding]
     sizes = {size for group in told for size, _ in group}
     if not sizes or max(sizes) < LEAST_SIZE_RATIO * min(sizes):
         return []
-    found = []
-    for name, part in (("dma_packet_ns", _fixed), ("dma_engine_bandwidth", _bandwidth)):
-        low, high = _interval(told, part)
-        found.append(_judged(Estimate(
-            name, part(told), low, high, model_value(name, chip), sum(map(len, told)), len(told)
-        )))  # fmt: skip
+    found = [
+        _judged("dma_packet_ns", told, lambda groups: _line(groups)[0], chip),
+        _judged("dma_engine_bandwidth", told, lambda groups: _line(groups)[1], chip),
+    ]
     # One line: its two numbers go together.
     whole = all(finding.verdict in (FITTED, AGREES) for finding in found)
     changed = any(finding.verdict == FITTED for finding in found)
     verdict = (FITTED if changed else AGREES) if whole else WIDE
     return [Finding(finding.estimate, verdict) for finding in found]
-
-
-def _fixed(groups: Sequence[Sequence[Spacing]]) -> float:
-    return _line(groups)[0]
-
-
-def _bandwidth(groups: Sequence[Sequence[Spacing]]) -> float:
-    return _line(groups)[1]
 
 
 def _line(groups: Sequence[Sequence[Spacing]]) -> tuple[float, float]:

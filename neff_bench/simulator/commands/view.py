@@ -27,8 +27,6 @@ from neff_bench.simulator.timing.schedule import Schedule, schedule
 from neff_bench.simulator.timing.timeline import Timeline, timeline_of
 from neff_bench.system.files import write_whole
 
-FORMATS = ("summary-json", "summary-text", "json", "parquet")
-
 
 @dataclass(frozen=True)
 class Profile:
