@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import runpy
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +26,16 @@ def embed(hear: Callable[[Launch], None], lnc: int | None) -> None:
     install_host()
     _install_torch_xla()
     host.listen(hear, lnc)
+
+
+def run_script(file: str, target: str | None, hear: Callable[[Launch], None], lnc: int | None) -> None:
+    """Run a Python script in this process as Python runs it. `target`: the chip, None for what the environment says; the rest is as for `embed`."""
+    if target is not None:
+        os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = target
+    embed(hear, lnc)
+    sys.argv = [file]
+    sys.path.insert(0, str(Path(file).resolve().parent))
+    runpy.run_path(file, run_name="__main__")
 
 
 @contextmanager

@@ -9,10 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import gc
-import os
-import runpy
 import signal
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -240,17 +237,13 @@ def _launches(source: Source) -> bool:
 
 def _run(path: Path, target: str, found: Found) -> None:
     """Run a file as a script; its launches are recorded and not executed."""
-    from neff_bench.doors.embedded import embed
+    from neff_bench.doors.embedded import run_script
     from neff_bench.simulator.nki import launch
 
-    os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = target
-    embed(lambda _: None, 1)
     launch.recorded_only = found.hear
-    sys.argv = [str(path)]
-    sys.path.insert(0, str(path.resolve().parent))
     warnings.simplefilter("ignore")
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        run_script(str(path), target, lambda _: None, 1)
     except (Exception, SystemExit) as error:
         if not found.recorded and not found.findings and not found.untold:
             found.untold = f"its examples do not run here: {type(error).__name__}: {error}"
@@ -260,17 +253,12 @@ def _run(path: Path, target: str, found: Found) -> None:
 
 def with_cases(paths: Iterable[Path], targets: Sequence[str], shapes: Path) -> list[Task]:
     """Return the tasks of files whose kernels a shapes file names. Raises ShapesError."""
+    from neff_bench.doors.subject import own_function
     from neff_bench.stage1_generate.shapes.read import read_shapes
 
     cases, folder = read_shapes(shapes, draws=False), shapes.resolve().parent
     tasks = []
     for path in paths:
-        own = tuple(case for case in cases if _file(case, folder) == path.resolve())
+        own = tuple(case for case in cases if own_function(case, folder).rpartition(":")[0] == str(path.resolve()))
         tasks += [Task(path, target, own, folder, shapes.name) for target in targets]
     return tasks
-
-
-def _file(case: Case, folder: Path) -> Path | None:
-    """Return the file of a case's kernel, where it names one."""
-    file = case.own.entry.rpartition(":")[0] if isinstance(case.own, OwnKernel) else ""
-    return (folder / file).resolve() if file.endswith(".py") else None

@@ -158,16 +158,16 @@ def cases_of(subject: Subject) -> list[Case]:
     path = Path(subject.shapes or subject.file)
     every = read_shapes(path, {"target": subject.target, "lnc": subject.lnc})
     if subject.function:
-        every = [case for case in every if _entry(case, path.parent) == entry]
+        every = [case for case in every if own_function(case, path.parent) == entry]
     cases = [case for case in every if fnmatchcase(case.name, subject.only)]
     if not cases:
         raise WrongCall(f"{path}: no case of {entry if subject.function else subject.only}")
     return cases
 
 
-def _entry(case: Case, folder: Path) -> str:
-    """Return the file and function of a case of the user's own kernel; "" for any other."""
+def own_function(case: Case, folder: Path) -> str:
+    """Return `file.py:function`, with the file's real path, of a case of the user's own kernel; "" for any other."""
     from neff_bench.neffs.own import OwnKernel
-    from neff_bench.stage1_generate.entries import place
 
-    return place(case.own.entry, folder).entry if isinstance(case.own, OwnKernel) else ""
+    file, _, name = (case.own.entry if isinstance(case.own, OwnKernel) else "").rpartition(":")
+    return f"{(folder / file).resolve()}:{name}" if file.endswith(".py") else ""

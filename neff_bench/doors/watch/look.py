@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import runpy
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from neff_bench.doors.subject import Subject, cases_of
+from neff_bench.doors.subject import Subject, cases_of, own_function
 from neff_bench.doors.watch.diagnostics import Diagnostic, Seen, broken_rules, checked, of_error
 from neff_bench.doors.watch.drawing import Drawing, Figures, case_of, draw, figures_of, texts_of
 from neff_bench.errors import NeffBenchError
@@ -181,15 +180,7 @@ def _of_case(case: Case, folder: Path) -> Seen:
         return compared(program, given, right, kernel.tolerance.get(case.dtype))
 
     row = numbers_of(timed, kernel.model_flops(dims), case)
-    return Seen(timed, row, _own_file(case, folder) or entry, check if kernel.reference else None)
-
-
-def _own_file(case: Case, folder: Path) -> str:
-    """Return the file and the function of a user's own kernel; "" for any other."""
-    from neff_bench.neffs.own import OwnKernel
-
-    file, _, name = (case.own.entry if isinstance(case.own, OwnKernel) else "").rpartition(":")
-    return f"{(folder / file).resolve()}:{name}" if file.endswith(".py") else ""
+    return Seen(timed, row, own_function(case, folder) or entry, check if kernel.reference else None)
 
 
 def _picture(seen: Sequence[Seen], folders: Sequence[Any], tell: Tell) -> None:
@@ -220,7 +211,7 @@ class ScriptFailed(NeffBenchError):
 
 def launches_of(subject: Subject) -> list[Program]:
     """Run the script in this process, as `neff-bench run` does; the distinct programs that it launched. Raises `ScriptFailed`."""
-    from neff_bench.doors.embedded import embed
+    from neff_bench.doors.embedded import run_script
     from neff_bench.simulator.program import encode
 
     found: dict[bytes, Program] = {}
@@ -228,13 +219,8 @@ def launches_of(subject: Subject) -> list[Program]:
     def hear(launch: Launch) -> None:
         found.setdefault(encode(launch.program), launch.program)
 
-    if subject.target is not None:
-        os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = subject.target
-    embed(hear, subject.lnc)
-    sys.argv = [subject.file]
-    sys.path.insert(0, os.path.dirname(subject.file))
     try:
-        runpy.run_path(subject.file, run_name="__main__")
+        run_script(subject.file, subject.target, hear, subject.lnc)
     except NeffBenchError:
         raise
     except SystemExit as end:
