@@ -11,24 +11,8 @@ from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
 from neff_bench.terminal.output import PAGE, is_page, write_bytes
 
-HELP = """Write the timeline of an execution: its instructions, DMA packets and semaphores, with no AWS tool installed.
 
-FILE is an NTFF, a whole-profile JSON, neuron-explorer's Parquet directory, or a bundle. With its NEFF named too, the instructions of an NTFF get the
-names, source lines and call stacks that the NEFF's debug information holds. Times are nanoseconds since the start of the execution.
-
-\b
-neff-bench view file.neff profile_exec_2.ntff --output x.json      # in the shape of the profiler's JSON
-neff-bench view ntff.json --output x.csv                           # one table of all events
-neff-bench view profile_exec_2.ntff --output x.parquet
-neff-bench view my_neffs/CASE --output x.html                      # the newest run of a bundle
-neff-bench view ntff.json --output x.pftrace                       # open it in ui.perfetto.dev
-neff-bench view ntff.json --output x.html                          # a page: the timeline, source lines, roofline, advice
-
-Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong call.
-"""
-
-
-@command("view", help=HELP)
+@command("view")
 @click.argument("files", metavar="[NEFF] FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--output",
@@ -45,7 +29,21 @@ Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong c
     help="Where a page finds the source files that the profile names (repeatable).  [default: the bundle, the current directory, where the kernel of a bundle was compiled, our own kernels]",
 )
 def view(files: tuple[Path, ...], output: Path, sources: tuple[Path, ...]) -> int:
-    """Read the files, write the timeline; returns the exit code."""
+    """Write the timeline of an execution: its instructions, DMA packets and semaphores, with no AWS tool installed.
+
+    FILE is an NTFF, a whole-profile JSON, neuron-explorer's Parquet directory, or a bundle. With its NEFF named too, the instructions of an NTFF get the
+    names, source lines and call stacks that the NEFF's debug information holds. Times are nanoseconds since the start of the execution.
+
+    \b
+    neff-bench view file.neff profile_exec_2.ntff --output x.json      # in the shape of the profiler's JSON
+    neff-bench view ntff.json --output x.csv                           # one table of all events
+    neff-bench view profile_exec_2.ntff --output x.parquet
+    neff-bench view my_neffs/CASE --output x.html                      # the newest run of a bundle
+    neff-bench view ntff.json --output x.pftrace                       # open it in ui.perfetto.dev
+    neff-bench view ntff.json --output x.html                          # a page: the timeline, source lines, roofline, advice
+
+    Exit status: 0 done, 1 a file cannot be read or is of another program, 2 wrong call.
+    """
     from neff_bench.doors.timelines import read_timelines
     from neff_bench.stage2_profile.report.files import ProfileFiles
     from neff_bench.stage2_profile.report.page import roots_of

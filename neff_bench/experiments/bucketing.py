@@ -11,6 +11,7 @@ from pathlib import Path
 
 from neff_bench.errors import WrongCall
 from neff_bench.experiments.errors import BadResults
+from neff_bench.experiments.results import read_text
 
 MAX_LENGTH = 10_000_000
 NOISE_FACTOR = 2.0
@@ -146,14 +147,8 @@ def read_lengths(text: str) -> dict[int, float]:
 
 
 def _lengths_file(path: Path) -> dict[int, float]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise BadResults(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BadResults(f"{path}: not text") from None
     weights: dict[int, float] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         words = line.split("#")[0].replace(",", " ").split()
         if not words or (number == 1 and not words[0].isdigit() and words[0].isalpha()):
             continue

@@ -11,6 +11,7 @@ from neff_bench.errors import WrongCall
 from neff_bench.experiments.device import Build, Instructions, build_and_profile, read_instructions, relative_error
 from neff_bench.experiments.errors import BadResults, ExperimentError
 from neff_bench.experiments.latency import NPUMatmulProfiler, ProfilingResult
+from neff_bench.experiments.results import read_text
 from neff_bench.experiments.workload import DTYPES, MatmulConfig
 
 
@@ -19,9 +20,7 @@ def read_projections(path: Path) -> dict[str, tuple[int, int, int]]:
     import yaml
 
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadResults(f"{path}: cannot be read: {error.strerror}") from None
+        data = yaml.safe_load(read_text(path))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise BadResults(f"{path}: not YAML: {' '.join(str(error).split())[:160]}") from None
     if not isinstance(data, dict) or not data:

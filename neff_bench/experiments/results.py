@@ -67,16 +67,19 @@ def read_results(path: Path, metric: str | None = None) -> Results:
     return Results(tuple(points), chosen, " and ".join(sources))
 
 
-def _rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return (where, row) of each row."""
+def read_text(path: Path) -> str:
+    """Return the text of a file. Raises `BadResults`."""
     try:
-        data = path.read_bytes()
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadResults(f"{path}: cannot be read: {error.strerror}") from None
-    try:
-        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadResults(f"{path}: not text: byte {error.start} is not UTF-8") from None
+
+
+def _rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return (where, row) of each row."""
+    text = read_text(path)
     if path.suffix.lower() == ".json" or text.lstrip().startswith("["):
         import orjson
 

@@ -101,12 +101,8 @@ def shapes_of(text: str, checkout: Path) -> str:
     for line in references:
         text = text if _has_module(_REFERENCE.findall(line)[0], checkout) else text.replace(line, "")
     head, *entries = re.split(r"(?m)^(?=  - )", text)
-    return head + "".join(entry for entry in entries if _has_kernel(entry, checkout))
-
-
-def _has_kernel(entry: str, checkout: Path) -> bool:
-    found = _ENTRY.search(entry)
-    return found is None or _has_module(found[1], checkout)
+    kernels = map(_ENTRY.search, entries)
+    return head + "".join(entry for entry, of in zip(entries, kernels) if of is None or _has_module(of[1], checkout))
 
 
 def _has_module(name: str, checkout: Path) -> bool:

@@ -11,32 +11,18 @@ from neff_bench.rules.source import Source
 
 DECLARED = """\
 collectives 2.28 all_gather all_to_all: srcs dsts replica_group collective_dim
-collectives 2.30 all_gather all_to_all: srcs dsts replica_group collective_dim priority=
-collectives 2.31 all_gather all_to_all: srcs dsts replica_group collective_dim priority= name=
 collectives 2.32 all_gather_v: srcs dsts replica_group metadata_tensor recv_counts_known= has_rdispls= priority= name=
 collectives 2.28 all_reduce: srcs dsts replica_group op
-collectives 2.30 all_reduce: srcs dsts replica_group op priority=
-collectives 2.31 all_reduce: srcs dsts replica_group op priority= name=
 collectives 2.29 all_to_all_v: srcs dsts replica_group metadata_tensor recv_counts_known= has_rdispls=
-collectives 2.30 all_to_all_v: srcs dsts replica_group metadata_tensor recv_counts_known= has_rdispls= priority=
-collectives 2.31 all_to_all_v: srcs dsts replica_group metadata_tensor recv_counts_known= has_rdispls= priority= name=
 collectives 2.28 collective_permute: srcs dsts source_target_pairs
-collectives 2.30 collective_permute: srcs dsts source_target_pairs priority=
-collectives 2.31 collective_permute: srcs dsts source_target_pairs priority= name=
 collectives 2.28 collective_permute_implicit: srcs_by_channel dsts_by_channel replica_group channel_ids=
-collectives 2.30 collective_permute_implicit: srcs_by_channel dsts_by_channel replica_group channel_ids= priority=
-collectives 2.31 collective_permute_implicit: srcs_by_channel dsts_by_channel replica_group channel_ids= priority= name=
 collectives 2.28 collective_permute_implicit_current_processing_rank_id: iteration_id replica_group channel_id= num_channels=
 collectives 2.29 collective_permute_implicit_current_processing_rank_id: iteration_id replica_group channel_id=
-collectives 2.31 collective_permute_implicit_current_processing_rank_id: iteration_id replica_group channel_id= name=
 collectives 2.28 collective_permute_implicit_reduce: srcs0_by_channel srcs1_by_channel dsts_by_channel replica_group op channel_ids=
-collectives 2.30 collective_permute_implicit_reduce: srcs0_by_channel srcs1_by_channel dsts_by_channel replica_group op channel_ids= priority=
-collectives 2.31 collective_permute_implicit_reduce: srcs0_by_channel srcs1_by_channel dsts_by_channel replica_group op channel_ids= priority= name=
 collectives 2.28 rank_id:
-collectives 2.31 rank_id: name=
 collectives 2.28 reduce_scatter: srcs dsts replica_group collective_dim op
-collectives 2.30 reduce_scatter: srcs dsts replica_group collective_dim op priority=
-collectives 2.31 reduce_scatter: srcs dsts replica_group collective_dim op priority= name=
+collectives 2.30 all_gather all_to_all all_reduce all_to_all_v collective_permute collective_permute_implicit collective_permute_implicit_reduce reduce_scatter + priority=
+collectives 2.31 all_gather all_to_all all_reduce all_to_all_v collective_permute collective_permute_implicit collective_permute_implicit_current_processing_rank_id collective_permute_implicit_reduce rank_id reduce_scatter + name=
 isa 2.30 activate2: dst op data imm0 imm1 op0 op1 relu_param= reverse0= reverse1= reduce_op= reduce_res= reduce_cmd= name=
 isa 2.28 activation: dst op data bias= scale= reduce_op= reduce_res= reduce_cmd= name=
 isa 2.28 activation_reduce: dst op data reduce_op reduce_res bias= scale= name=
@@ -54,7 +40,6 @@ isa 2.28 dma_transpose: dst src axes= dge_mode= oob_mode= name=
 isa 2.30 dma_transpose: dst src axes= priority= dge_mode= oob_mode= name=
 isa 2.28 dropout: dst data prob name=
 isa 2.28 exponential: dst src max_value= reduce_res= reduce_cmd= reduce_init=
-isa 2.29 exponential: dst src max_value= reduce_res= reduce_cmd= reduce_init= name=
 isa 2.31 get_nc_sub_version:
 isa 2.28 get_nc_version:
 isa 2.28 iota: dst pattern offset channel_multiplier= name=
@@ -72,7 +57,6 @@ isa 2.28 nc_n_gather: dst data indices name=
 isa 2.28 nc_stream_shuffle: dst src shuffle_mask name=
 isa 2.28 nc_transpose: dst data engine= name=
 isa 2.28 nonzero_with_count: dst src index_offset= padding_val=
-isa 2.29 nonzero_with_count: dst src index_offset= padding_val= name=
 isa 2.28 quantize_mx: dst src dst_scale name=
 isa 2.28 rand2: dst min max name=
 isa 2.28 rand_get_state rng: dst engine= name=
@@ -94,13 +78,13 @@ isa 2.28 tensor_partition_reduce: dst op data name=
 isa 2.28 tensor_reduce: dst op data axis negate= keepdims= name=
 isa 2.28 tensor_scalar: dst data op0 operand0 reverse0= op1= operand1= reverse1= engine= name=
 isa 2.28 tensor_scalar_cumulative: dst src op0 op1 imm0 imm1= reduce_cmd=
-isa 2.29 tensor_scalar_cumulative: dst src op0 op1 imm0 imm1= reduce_cmd= name=
 isa 2.28 tensor_scalar_reduce: dst data op0 operand0 reduce_op reduce_res reverse0= name=
 isa 2.30 tensor_scalar_reduce: dst data op0 operand0 reduce_op reduce_res reverse0= reduce_cmd= reduce_init= name=
 isa 2.32 tensor_scalar_reduce: dst data op0 operand0 reduce_op reduce_res= reverse0= reduce_cmd= reduce_init= reduce_res_negate= name=
 isa 2.28 tensor_tensor: dst data1 data2 op engine= name=
 isa 2.28 tensor_tensor_scan: dst data0 data1 initial op0 op1 reverse0= reverse1= name=
 isa 2.32 topk: val_dst idx_dst src n name=
+isa 2.29 exponential nonzero_with_count tensor_scalar_cumulative + name=
 language 2.28 abs gelu_apprx_sigmoid gelu_apprx_sigmoid_dx invert logical_not reciprocal rsqrt: x dtype=
 language 2.30 abs_max abs_min: x y dtype=
 language 2.28 add bitwise_and bitwise_or bitwise_xor divide equal greater greater_equal left_shift less less_equal logical_and logical_or logical_xor maximum minimum multiply not_equal power right_shift subtract: x y dtype=
@@ -123,7 +107,6 @@ language 2.29 load load_transpose2d: src dtype=
 language 2.29 matmul: x y transpose_x=
 language 2.29 max mean min prod sum var: x axis dtype= keepdims=
 language 2.28 ndarray zeros: shape dtype buffer= name=
-language 2.29 ndarray: shape dtype buffer= name= address=
 language 2.29 no_reorder:
 language 2.28 num_programs: axes=
 language 2.29 ones rand: shape dtype buffer= name=
@@ -133,11 +116,12 @@ language 2.28 program_ndim:
 language 2.29 random_seed: seed
 language 2.29 rms_norm: x w axis n epsilon= dtype= compute_dtype=
 language 2.28 shared_identity_matrix: n dtype=
-language 2.29 shared_identity_matrix: n dtype= dst=
 language 2.29 softmax: x axis= dtype=
 language 2.29 store: dst value
 language 2.29 where: condition x y dtype=
 language 2.32 while_loop: init body_fun
+language 2.29 ndarray + address=
+language 2.29 shared_identity_matrix + dst=
 collectives 2.28 ReplicaGroup
 isa 2.28 dge_mode dma_engine engine gpsimd_engine matmul_perf_mode nc_version oob_mode reduce_cmd scalar_engine tensor_engine unknown_engine vector_engine
 isa 2.29 NkiValidationError VirtualRegister
@@ -149,7 +133,7 @@ language 2.31 average float8_e8m0fnu
 language 2.32 DType
 """
 """A line holds a module, the first release of these parameters, the functions that have them, and the parameters; one that ends in `=` has a default.
-A line without a colon holds other names."""
+A line with `+` adds parameters to those of the release before. A line without either holds other names."""
 
 RELEASES = ("2.28", "2.29", "2.30", "2.31", "2.32")
 """Those whose declarations are here."""
@@ -204,10 +188,13 @@ def _table() -> dict[str, dict[str, str | None]]:
     table: dict[str, dict[str, str | None]] = defaultdict(dict)
     for line in DECLARED.splitlines():
         head, colon, parameters = line.partition(":")
+        head, plus, added = head.partition(" + ")
         module, first, *names = head.split()
+        since = RELEASES.index(first)
         for name in names:
-            for release in RELEASES[RELEASES.index(first) :]:
-                table[f"nki.{module}.{name}"][release] = parameters.strip() if colon else None
+            known = table[f"nki.{module}.{name}"]
+            said = f"{known[RELEASES[since - 1]]} {added}".strip() if plus else parameters.strip() if colon else None
+            known.update(dict.fromkeys(RELEASES[since:], said))
     return dict(table)
 
 

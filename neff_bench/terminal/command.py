@@ -38,10 +38,11 @@ Function = Callable[..., Any]
 T = TypeVar("T", bound=click.Command)
 
 
-class _Answering(click.Command):
-    """Ends the process with the exit code that belongs to what happened."""
+class Command(click.Command):
+    """A command, which ends the process with the exit code that belongs to what happened."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
+        """Run the command, and end the process."""
         if not extra.pop("standalone_mode", True):
             return super().main(args, prog_name, standalone_mode=False, **extra)
         streams.prepare()
@@ -49,16 +50,12 @@ class _Answering(click.Command):
         atexit.register(gc.freeze)
         usual = gc.get_threshold()
         gc.set_threshold(_COLLECT_AFTER)
-        code = _answered(lambda: super(_Answering, self).main(args, prog_name, standalone_mode=False, **extra))
+        code = _answered(lambda: super(Command, self).main(args, prog_name, standalone_mode=False, **extra))
         gc.set_threshold(*usual)
         sys.exit(code)
 
 
-class Command(_Answering):
-    """A command."""
-
-
-class Group(_Answering, click.Group):
+class Group(Command, click.Group):
     """A command with commands of its own."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:

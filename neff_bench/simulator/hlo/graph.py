@@ -26,17 +26,8 @@ _UNARY = {
     "sqrt": "sqrt",
     "tanh": "tanh",
 }
-_BINARY = {
-    "add": "add",
-    "subtract": "subtract",
-    "multiply": "multiply",
-    "divide": "divide",
-    "maximum": "maximum",
-    "minimum": "minimum",
-    "power": "power",
-    "and": "logical_and",
-    "or": "logical_or",
-}
+_ALIKE = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
+_BINARY = {**dict(zip(_ALIKE, _ALIKE)), "and": "logical_and", "or": "logical_or"}
 _COMPARE = {
     "EQ": "equal",
     "NE": "not_equal",
@@ -47,7 +38,7 @@ _COMPARE = {
 }
 _REDUCE = ("add", "maximum", "minimum")
 INLINED_MAX = 1_000_000
-_SAME = ("copy", "bitcast", "optimization-barrier")
+_SAME = ("copy", "optimization-barrier")
 _FOLD: dict[str, Callable[..., float]] = {
     "add": lambda a, b: a + b,
     "subtract": lambda a, b: a - b,
@@ -152,7 +143,7 @@ def _inline(module: HloModule, computation: HloComputation, arguments: Sequence[
             called = module.computations[i.calls[0]]
             found[i.id] = _inline(module, called, [operand[0] for operand in operands])
         elif i.opcode in _SAME:
-            found[i.id] = operands[0] if i.opcode != "bitcast" else (_value(module, i, [operands[0][0]]),)
+            found[i.id] = operands[0]
         else:
             found[i.id] = (_value(module, i, [operand[0] for operand in operands]),)
     return found[computation.root]
@@ -171,13 +162,8 @@ def _value(module: HloModule, i: HloInstruction, operands: list[Value]) -> Value
     # What the engines lack is made of what they have: clamp of minimum and maximum, log(1 + x) of an addition.
     if opcode == "clamp":
         low, x, high = operands
-        return _apply(
-            "minimum",
-            i,
-            dtype,
-            shape,
-            [_apply("maximum", i, dtype, shape, [x, _spread(low, shape)]), _spread(high, shape)],
-        )
+        raised = _apply("maximum", i, dtype, shape, [x, _spread(low, shape)])
+        return _apply("minimum", i, dtype, shape, [raised, _spread(high, shape)])
     if opcode in _UNARY:
         return _apply(_UNARY[opcode], i, dtype, shape, operands)
     if opcode in _BINARY:
@@ -196,10 +182,8 @@ def _value(module: HloModule, i: HloInstruction, operands: list[Value]) -> Value
         if math.prod(shape) != operands[0].size or operands[0].dtype != dtype:
             raise _not_modelled(i, "a bitcast that changes the element type")
         return Value("reshape", i.name, dtype, shape, tuple(operands))
-    if opcode in ("broadcast", "transpose", "slice", "convert"):
+    if opcode in ("broadcast", "transpose", "slice", "convert", "concatenate"):
         return Value(opcode, i.name, dtype, shape, tuple(operands), dimensions=i.dimensions, slices=i.slices)
-    if opcode == "concatenate":
-        return Value(opcode, i.name, dtype, shape, tuple(operands), dimensions=i.dimensions)
     if opcode == "select":
         predicate, on_true, on_false = operands
         return Value("select", i.name, dtype, shape, (_spread(predicate, shape), on_true, on_false))

@@ -172,10 +172,8 @@ class _Planner:
 
     def _compute(self, value: Value) -> Term:
         if value not in self._terms:
-            build = {"reshape": self._reshape, "dot": self._dot, "reduce": self._reduce}.get(
-                value.op, self._elementwise
-            )
-            self._terms[value] = build(value)
+            build = {"reshape": self._reshape, "dot": self._dot, "reduce": self._reduce}
+            self._terms[value] = build.get(value.op, self._elementwise)(value)
         return self._terms[value]
 
     def _operand(self, value: Value, rows: int, cols: int) -> Term:
@@ -234,11 +232,14 @@ class _Planner:
         order = kept + tuple(value.dimensions)
         rows = math.prod(source.shape[d] for d in kept)
         cols = source.size // rows
-        if _in_order(order, source.shape):
-            operand = self._operand(source, rows, cols)
-        else:
-            operand = self._read(source, self._as_matrix(source, order, rows, cols), rows, cols)
+        operand = self._ordered(source, order, rows, cols)
         return Term("reduce", value, value.dtype, rows, 1, (operand,), value.function)
+
+    def _ordered(self, value: Value, order: tuple[int, ...], rows: int, cols: int) -> Term:
+        """Return the value with its dimensions in an order, as a matrix."""
+        if _in_order(order, value.shape):
+            return self._operand(value, rows, cols)
+        return self._read(value, self._as_matrix(value, order, rows, cols), rows, cols)
 
     def _dot(self, value: Value) -> Term:
         lhs, rhs = value.operands
@@ -253,10 +254,7 @@ class _Planner:
         right = _free(rhs, numbers.rhs_batch, numbers.rhs_contracting)
         rhs_order = numbers.rhs_batch + numbers.rhs_contracting + right
         matrix = self._as_matrix(rhs, rhs_order, batch * k, cols)
-        if _in_order(lhs_order, lhs.shape):
-            operand = self._operand(lhs, rows, k)
-        else:
-            operand = self._read(lhs, self._as_matrix(lhs, lhs_order, rows, k), rows, k)
+        operand = self._ordered(lhs, lhs_order, rows, k)
         limit = MAX_CONTRACTION_BYTES // SIZE_BYTES[rhs.dtype]
         if k <= limit:
             return Term("dot", value, value.dtype, rows, cols, (operand,), matrix=matrix, batch=batch)
