@@ -74,7 +74,7 @@ def judge_files(tasks: Sequence[Task], jobs: int) -> list[Judged]:
         if isinstance(answer, Died):
             answers[task] = Judged(str(task.path), task.target, [], 0, answer.reason)
             with contextlib.suppress(SpecError):
-                answers[task].findings = _of_source(read(task.path), task)
+                answers[task].findings = findings.of_source(read(task.path), task.target)
         else:
             answers[task] = msgspec.msgpack.decode(answer, type=Judged)
     return [answers[task] for task in tasks]
@@ -180,14 +180,10 @@ def _of_file(task: Task) -> tuple[Source, list[Finding]]:
     gc.disable()
     try:
         source = read(task.path)
-        return source, _of_source(source, task)
+        return source, findings.of_source(source, task.target)
     finally:
         if collecting:
             gc.enable()
-
-
-def _of_source(source: Source, task: Task) -> list[Finding]:
-    return findings.of_source(source, task.target)
 
 
 class _TimeIsUp(KeyboardInterrupt):

@@ -161,7 +161,7 @@ def _beyond_trend(line: Line) -> list[float]:
     slope = max(0.0, statistics.median((late - early) / (high - low) for (low, early), (high, late) in pairs))
     return [
         late - early - slope * (high - low)
-        for (low, high), (early, late) in zip(_neighbours(sizes), _neighbours(times))
+        for (low, high), (early, late) in zip(itertools.pairwise(sizes), itertools.pairwise(times))
     ]
 
 
@@ -173,7 +173,7 @@ def _noise(line: Line, beyond: Sequence[float]) -> list[float] | None:
     if len(known) == len(samples):
         usual = statistics.median(known)
         each = [max(noise, usual) for noise in known]
-        return [math.hypot(low, high) for low, high in _neighbours(each)]
+        return [math.hypot(low, high) for low, high in itertools.pairwise(each)]
     if len(beyond) < FEWEST_RISES:
         return None
     # Up to half of the rises may be steps. The median size of normal deviations is 0.674 of their standard deviation, and of
@@ -181,10 +181,6 @@ def _noise(line: Line, beyond: Sequence[float]) -> list[float] | None:
     middle = statistics.median(beyond)
     usual = statistics.median(abs(rise - middle) for rise in beyond) / 0.674 * (1 + 2 * FEWEST_RISES / len(beyond))
     return [usual] * len(beyond)
-
-
-def _neighbours(values: Sequence[Any]) -> list[tuple[Any, Any]]:
-    return list(itertools.pairwise(values))
 
 
 def _median(points: Sequence[Point]) -> Point:

@@ -66,7 +66,6 @@ class Explanation:
     path_us: dict[str, float]
     waits_us: dict[tuple[int, str, str], float]
     lines: list[tuple[str, float, float]]
-    segments: tuple[Segment, ...]
     uncompared: tuple[str, ...]
     unlike: str
     from_hlo: bool
@@ -94,7 +93,6 @@ def explain(program: Program, schedule: Schedule) -> Explanation:
         path_us={what: ns / 1e3 for what, ns in _longest_first(path)},
         waits_us={key: ns / 1e3 for key, ns in _longest_first(_waits(schedule))},
         lines=lines,
-        segments=tuple(reversed(segments)),
         uncompared=uncompared(program, schedule),
         unlike=not_comparable(program, schedule),
         from_hlo=program.from_hlo,
