@@ -76,7 +76,7 @@ def unwritten_outputs(program: Program) -> Iterator[Finding]:
     is_output[[*outputs]] = True
     for core, columns in zip(program.cores, table_of(program).cores, strict=True):
         stores = is_output[columns.views.buffer[columns.view]] & (columns.role == WRITE)
-        for at in np.flatnonzero(np.bincount(columns.instruction[stores])).tolist():
+        for at in np.unique(columns.instructions(np.flatnonzero(stores))).tolist():
             for access in core[at].writes.values():
                 if access.buffer in outputs:
                     written[access.buffer].add(access)
@@ -150,7 +150,7 @@ def _firsts(core: Columns, buffers: int) -> tuple[np.ndarray, np.ndarray]:
     """Return for each buffer the first instruction of a core that reads it, and the first that writes it."""
     import numpy as np
 
-    at = core.instruction
+    at = core.instructions(np.arange(len(core.view)))
     buffer, writes = core.views.buffer[core.view], core.role == WRITE
     firsts = []
     for chosen in (~writes, writes):

@@ -258,7 +258,7 @@ def operand_texts(program: Program, number: int) -> list[str]:
     columns, names = table.cores[number], operand_names(table.kinds)
     views = _view_texts(program, columns.views)
     is_operand = columns.role != INDEX
-    keys = (columns.name * len(views) + columns.view)[is_operand].tolist()
+    keys = (columns.name.astype(np.int64) * len(views) + columns.view)[is_operand].tolist()
     words = {key: f"{names[key // len(views)]}={views[key % len(views)]}" for key in {*keys}}
     said = [words[key] for key in keys]
     starts = np.append(0, is_operand.cumsum())[columns.use_start].tolist()

@@ -21,7 +21,7 @@ SPREAD = cython.declare(cython.longlong, 1_000_003)
 # [r0, r1), bytes [c0, c1). slots: a table of `room` numbers of regions, -1 where there is none.
 Views = cython.struct(
     views=cython.longlong, room=cython.longlong, buffer=cython.p_const_longlong, offset=cython.p_const_longlong,
-    dtype=cython.p_const_longlong, dynamic=cython.p_const_longlong, pattern=cython.p_const_longlong,
+    dtype=cython.p_const_int, dynamic=cython.p_const_int, pattern=cython.p_const_int,
     pattern_start=cython.p_const_longlong, step=cython.p_const_longlong, length=cython.p_const_longlong, size=cython.p_const_longlong,
     storage=cython.p_const_longlong, row=cython.p_const_longlong, rows=cython.p_const_longlong,
     down=cython.p_const_longlong, right=cython.p_const_longlong, of_view=cython.p_longlong, regions=cython.p_longlong,
@@ -35,7 +35,7 @@ Views = cython.struct(
 # numbers: of readers, uses and found edges. start, before, conflict, operand: the edges that come out.
 Uses = cython.struct(
     instructions=cython.longlong, names=cython.longlong, kind=cython.p_const_longlong, use_start=cython.p_const_longlong,
-    view=cython.p_const_longlong, role=cython.p_const_longlong, name=cython.p_const_longlong,
+    view=cython.p_const_int, role=cython.p_const_schar, name=cython.p_const_int,
     settles=cython.p_const_longlong, of_view=cython.p_const_longlong, first=cython.p_const_longlong,
     part=cython.p_const_longlong, written=cython.p_longlong, read=cython.p_longlong, reader=cython.p_longlong,
     next=cython.p_longlong, seen=cython.p_longlong, found=cython.p_longlong, numbers=cython.p_longlong,

@@ -9,7 +9,7 @@ from neff_bench.simulator.native import cython
 # order of first use.
 Living = cython.struct(
     count=cython.longlong, index=cython.longlong, kind=cython.p_const_longlong, use_start=cython.p_const_longlong,
-    view=cython.p_const_longlong, role=cython.p_const_longlong, of_view=cython.p_const_longlong,
+    view=cython.p_const_int, role=cython.p_const_schar, of_view=cython.p_const_longlong,
     moves=cython.p_const_longlong, place=cython.p_longlong, buffer=cython.p_longlong, first=cython.p_longlong,
     last=cython.p_longlong,
 )  # fmt: skip

@@ -102,7 +102,7 @@ def _without(program: Program, core: int, tile_of: Mapping[int, int]) -> Sequenc
             if not any([to.buffer in tile_of for to in step.writes.values()])
         )
     keep = np.ones(len(columns.kind), bool)
-    keep[columns.instruction[moved & (columns.role == WRITE)]] = False
+    keep[columns.instructions(np.flatnonzero(moved & (columns.role == WRITE)))] = False
     kept: Sequence[Instruction] = steps.without(keep.tobytes(), other[columns.views.buffer].tobytes())  # type: ignore[attr-defined]
     return kept
 
@@ -129,9 +129,9 @@ def _held(program: Program, core: int) -> dict[int, _Held]:
 
     table = table_of(program)
     columns = table.cores[core]
-    views, is_write = columns.views, columns.role == WRITE
+    views, writes = columns.views, np.flatnonzero(columns.role == WRITE)
     at, source, tile = _loads(table, core)
-    written, writer = views.buffer[columns.view[is_write]], columns.instruction[is_write]
+    written, writer = views.buffer[columns.view[writes]], columns.instructions(writes)
     elsewhere = np.zeros(len(program.buffers), bool)
     for other in (one for one in table.cores if one is not columns):
         elsewhere[other.views.buffer[other.view[other.role == WRITE]]] = True

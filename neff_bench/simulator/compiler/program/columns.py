@@ -24,8 +24,9 @@ READ, WRITE, INDEX = 0, 1, 2
 
 
 class Views(NamedTuple):
-    """Different views of buffers. One element for each, in int64. dtype: index into `DTYPES`. dynamic: above 0 with a run-time address. pattern:
-    its number; the pairs of all patterns are `step` and `length`, cut up by `pattern_start` (one more element than patterns)."""
+    """Different views of buffers. One element for each, in int64, but in int32 of the next three. dtype: index into `DTYPES`. dynamic: above 0 with
+    a run-time address. pattern: its number; the pairs of all patterns are `step` and `length`, cut up by `pattern_start` (one more element than
+    patterns)."""
 
     buffer: np.ndarray
     offset: np.ndarray
@@ -39,7 +40,7 @@ class Views(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """The instructions of one core. Arrays of int64.
+    """The instructions of one core. Arrays of int64, but for `view` and `name` in int32 and `role` in int8.
 
     kind, by instruction: what costs the same has the same, on all cores; an index into `Table.kinds`.
     A use is one view that an instruction reads or writes: first what it reads, then what it writes, and behind each operand the
@@ -53,12 +54,9 @@ class Columns:
     views: Views
     uses: Callable[[], Sequence[np.ndarray]]
 
-    @property
-    def instruction(self) -> np.ndarray:
-        """The instruction of each use."""
-        import numpy as np
-
-        return np.repeat(np.arange(len(self.kind)), np.diff(self.use_start))
+    def instructions(self, uses: np.ndarray) -> np.ndarray:
+        """Return the instructions of these uses. `uses`: in order."""
+        return self.use_start.searchsorted(uses, "right") - 1
 
     @property
     def role(self) -> np.ndarray:
@@ -155,16 +153,17 @@ def _columns(steps: Any, kind: np.ndarray, names: tuple[str, ...]) -> Columns:
 
     def uses() -> tuple[np.ndarray, np.ndarray]:
         role, name = steps.uses(names)
-        return numbers(role), numbers(name)
+        return numbers(role, "int8"), numbers(name, "int32")
 
-    return Columns(kind, numbers(use_start), numbers(view), Views._make(map(numbers, views)), uses)
+    of_views = Views._make(map(numbers, views, Views._make(("int64",) * 2 + ("int32",) * 3 + ("int64",) * 3)))
+    return Columns(kind, numbers(use_start), numbers(view, "int32"), of_views, uses)
 
 
-def numbers(column: bytearray) -> np.ndarray:
-    """Return a column of int64 where it lies."""
+def numbers(column: bytearray, dtype: str = "int64") -> np.ndarray:
+    """Return a column where it lies."""
     import numpy as np
 
-    return np.frombuffer(column, np.int64)
+    return np.frombuffer(column, dtype)
 
 
 @cache
@@ -184,10 +183,11 @@ def _plain(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) ->
     pairs = transposed([pair for pattern in found.patterns for pair in pattern], 2)
     columns = []
     for kind, start, uses, views in of_cores:
-        view, *named = transposed(uses, 3)
-        every = Views._make((*transposed(views, 5), pattern_start, *pairs))
-        of_uses = partial(tuple, named)
-        columns.append(Columns(transposed(kind, 1)[0], transposed(start, 1)[0], view, every, of_uses))
+        view, role, name = transposed(uses, 3)
+        buffer, offset, *short = transposed(views, 5)
+        every = Views._make((buffer, offset, *(column.astype("int32") for column in short), pattern_start, *pairs))
+        of_uses = partial(tuple, (role.astype("int8"), name.astype("int32")))
+        columns.append(Columns(transposed(kind, 1)[0], transposed(start, 1)[0], view.astype("int32"), every, of_uses))
     return Table(of_buffers, tuple(found.kinds.values()), tuple(columns))
 
 

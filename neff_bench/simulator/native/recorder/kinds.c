@@ -39,15 +39,15 @@ static int64_t first_partition(const struct table *t, int64_t buffer, int64_t of
 
 static int fill_forms(struct table *t, const struct steps *steps)
 {
-    const int64_t *buffer = steps->columns[BUFFER].data, *offset = steps->columns[AT].data, *dtype = steps->columns[TYPE].data;
-    const int64_t *dynamic = steps->columns[DYNAMICS].data, *pattern = steps->columns[PATTERN].data;
+    const int64_t *buffer = steps->columns[BUFFER].data, *offset = steps->columns[AT].data;
+    const int32_t *dtype = steps->columns[TYPE].data, *dynamic = steps->columns[DYNAMICS].data, *pattern = steps->columns[PATTERN].data;
 
     for (int64_t v = 0; v < steps->views; v++) {
         if (buffer[v] < 0 || buffer[v] >= t->count) {
             PyErr_SetString(PyExc_IndexError, "an operand is of no buffer of the program");
             return -1;
         }
-        t->form[v] = ((pattern[v] * DTYPES + dtype[v]) * 2 + (dynamic[v] > 0)) * PARTITIONS +
+        t->form[v] = (((int64_t)pattern[v] * DTYPES + dtype[v]) * 2 + (dynamic[v] > 0)) * PARTITIONS +
                      first_partition(t, buffer[v], offset[v], t->item[dtype[v]]);
         t->form[v] = (t->form[v] * PLACES + 2 * of_buffer(t, MEMORY, buffer[v])) + of_buffer(t, OF_HOST, buffer[v]);
     }
@@ -57,7 +57,7 @@ static int fill_forms(struct table *t, const struct steps *steps)
 /* The kind of an instruction whose uses begin at a place. */
 static int64_t kind_of(struct table *t, const struct steps *steps, int64_t head, int64_t use)
 {
-    const int64_t *view = steps->columns[VIEW].data, *dynamic = steps->columns[DYNAMICS].data;
+    const int32_t *view = steps->columns[VIEW].data, *dynamic = steps->columns[DYNAMICS].data;
     PyObject *all = steps->words->dynamic_list;
     size_t operands = steps->words->heads[head].length - KEY_NAMES;
     int64_t key[1 + 2 * MOST_OPERANDS];

@@ -12,9 +12,10 @@ static PyTypeObject *steps_type, *words_type;
 
 #define OF(steps, column, type) ((type *)(steps)->columns[column].data)
 #define NUMBERS(steps, column) OF(steps, column, int64_t)
+#define WORDS(steps, column) OF(steps, column, int32_t)
 
-static const int item_bytes[STEP_COLUMNS] = {[HEAD] = 4, [SOURCE] = 4, [USE_START] = 8, [VIEW] = 8, [BUFFER] = 8,
-                                             [AT] = 8,   [TYPE] = 8,   [DYNAMICS] = 8,  [PATTERN] = 8};
+static const int item_bytes[STEP_COLUMNS] = {[HEAD] = 4, [SOURCE] = 4, [USE_START] = 8, [VIEW] = 4, [BUFFER] = 8,
+                                             [AT] = 8,   [TYPE] = 4,   [DYNAMICS] = 4,  [PATTERN] = 4};
 
 struct steps *as_steps(PyObject *object)
 {
@@ -47,15 +48,19 @@ static size_t slot_of(const struct steps *steps, const struct view_key *key)
 
 static struct view_key key_at(const struct steps *steps, int64_t view)
 {
-    return (struct view_key){NUMBERS(steps, BUFFER)[view], NUMBERS(steps, AT)[view], NUMBERS(steps, TYPE)[view],
-                             NUMBERS(steps, DYNAMICS)[view], NUMBERS(steps, PATTERN)[view]};
+    return (struct view_key){NUMBERS(steps, BUFFER)[view], NUMBERS(steps, AT)[view], WORDS(steps, TYPE)[view],
+                             WORDS(steps, DYNAMICS)[view], WORDS(steps, PATTERN)[view]};
 }
 
+/* A table with room for more views: at most three quarters are taken. */
 static int grow_slots(struct steps *steps)
 {
-    size_t count = steps->slot_count ? 2 * steps->slot_count : 256, slot;
-    uint32_t *slots = calloc(count, sizeof *slots);
+    size_t count = 256, slot;
+    uint32_t *slots;
 
+    while (2 * count <= 3 * (size_t)steps->views)
+        count *= 2;
+    slots = calloc(count, sizeof *slots);
     if (!slots) {
         PyErr_NoMemory();
         return -1;
@@ -75,8 +80,8 @@ static int grow_slots(struct steps *steps)
 static int is_at(const struct steps *steps, int64_t view, const struct view_key *key)
 {
     return NUMBERS(steps, AT)[view] == key->offset && NUMBERS(steps, BUFFER)[view] == key->buffer &&
-           NUMBERS(steps, PATTERN)[view] == key->pattern && NUMBERS(steps, TYPE)[view] == key->type &&
-           NUMBERS(steps, DYNAMICS)[view] == key->dynamic;
+           WORDS(steps, PATTERN)[view] == key->pattern && WORDS(steps, TYPE)[view] == key->type &&
+           WORDS(steps, DYNAMICS)[view] == key->dynamic;
 }
 
 static int add_view(struct steps *steps, const struct view_key *key)
@@ -90,9 +95,9 @@ static int add_view(struct steps *steps, const struct view_key *key)
     }
     NUMBERS(steps, BUFFER)[view] = key->buffer;
     NUMBERS(steps, AT)[view] = key->offset;
-    NUMBERS(steps, TYPE)[view] = key->type;
-    NUMBERS(steps, DYNAMICS)[view] = key->dynamic;
-    NUMBERS(steps, PATTERN)[view] = key->pattern;
+    WORDS(steps, TYPE)[view] = (int32_t)key->type;
+    WORDS(steps, DYNAMICS)[view] = (int32_t)key->dynamic;
+    WORDS(steps, PATTERN)[view] = (int32_t)key->pattern;
     steps->views++;
     return 0;
 }
@@ -122,7 +127,7 @@ int add_use(struct steps *steps, int64_t view)
             return -1;
         steps->use_room = 2 * steps->uses + 64;
     }
-    NUMBERS(steps, VIEW)[steps->uses++] = view;
+    WORDS(steps, VIEW)[steps->uses++] = (int32_t)view;
     return 0;
 }
 
@@ -229,8 +234,8 @@ int end_step(struct steps *steps, int64_t head, int64_t source)
             return -1;
         steps->room = 2 * number + 64;
     }
-    OF(steps, HEAD, int32_t)[number] = (int32_t)head;
-    OF(steps, SOURCE, int32_t)[number] = (int32_t)source;
+    WORDS(steps, HEAD)[number] = (int32_t)head;
+    WORDS(steps, SOURCE)[number] = (int32_t)source;
     NUMBERS(steps, USE_START)[number + 1] = steps->uses;
     steps->count++;
     return 0;
@@ -365,9 +370,9 @@ static PyObject *access_at(const struct steps *steps, int64_t view)
 {
     const struct words *words = steps->words;
     PyObject *buffer = PyLong_FromLongLong(NUMBERS(steps, BUFFER)[view]), *offset = PyLong_FromLongLong(NUMBERS(steps, AT)[view]);
-    PyObject *pattern = PyList_GetItem(words->pattern_list, (Py_ssize_t)NUMBERS(steps, PATTERN)[view]), *made = NULL;
-    PyObject *dtype = PyTuple_GetItem(plain.dtype_names, (Py_ssize_t)NUMBERS(steps, TYPE)[view]);
-    PyObject *dynamic = PyList_GetItem(words->dynamic_list, (Py_ssize_t)NUMBERS(steps, DYNAMICS)[view]);
+    PyObject *pattern = PyList_GetItem(words->pattern_list, (Py_ssize_t)WORDS(steps, PATTERN)[view]), *made = NULL;
+    PyObject *dtype = PyTuple_GetItem(plain.dtype_names, (Py_ssize_t)WORDS(steps, TYPE)[view]);
+    PyObject *dynamic = PyList_GetItem(words->dynamic_list, (Py_ssize_t)WORDS(steps, DYNAMICS)[view]);
 
     if (buffer && offset && pattern && dtype && dynamic)
         made = PyObject_CallFunctionObjArgs(plain.type_access, buffer, offset, pattern, dtype, dynamic, NULL);
@@ -383,23 +388,23 @@ static PyObject *operands_at(const struct steps *steps, PyObject *operand_names,
     Py_ssize_t count = PyTuple_Size(operand_names);
 
     for (Py_ssize_t i = 0; operands && i < count; i++) {
-        int64_t view = NUMBERS(steps, VIEW)[*use];
+        int64_t view = WORDS(steps, VIEW)[*use];
         access = access_at(steps, view);
         if (!access || PyDict_SetItem(operands, PyTuple_GetItem(operand_names, i), access) < 0)
             Py_CLEAR(operands);
         Py_XDECREF(access);
-        *use += 1 + PyTuple_Size(PyList_GetItem(steps->words->dynamic_list, (Py_ssize_t)NUMBERS(steps, DYNAMICS)[view]));
+        *use += 1 + PyTuple_Size(PyList_GetItem(steps->words->dynamic_list, (Py_ssize_t)WORDS(steps, DYNAMICS)[view]));
     }
     return operands;
 }
 
 static PyObject *instruction_at(const struct steps *steps, int64_t number)
 {
-    PyObject *head = PyList_GetItem(steps->words->head_objects, OF(steps, HEAD, int32_t)[number]), *made = NULL;
+    PyObject *head = PyList_GetItem(steps->words->head_objects, WORDS(steps, HEAD)[number]), *made = NULL;
     int64_t use = NUMBERS(steps, USE_START)[number];
     PyObject *reads = operands_at(steps, PyTuple_GetItem(head, 3), &use);
     PyObject *writes = reads ? operands_at(steps, PyTuple_GetItem(head, 4), &use) : NULL;
-    PyObject *source = PyLong_FromLong(OF(steps, SOURCE, int32_t)[number]);
+    PyObject *source = PyLong_FromLong(WORDS(steps, SOURCE)[number]);
 
     if (writes && source)
         made = PyObject_CallFunctionObjArgs(plain.instruction, PyTuple_GetItem(head, 0), PyTuple_GetItem(head, 1), writes, reads,
@@ -477,6 +482,9 @@ static PyObject *columns(PyObject *self, PyObject *none)
     int good = all != NULL;
 
     (void)none;
+    free(steps->slots); /* made again when another instruction comes */
+    steps->slots = NULL;
+    steps->slot_count = 0;
     for (int i = SOURCE; good && i < STEP_COLUMNS; i++) {
         int64_t elements = i == SOURCE ? steps->count : i == USE_START ? steps->count + 1 : i == VIEW ? steps->uses : steps->views;
         PyObject *made = used(&steps->columns[i], elements, item_bytes[i]);
@@ -504,27 +512,29 @@ static PyObject *uses_of(PyObject *self, PyObject *operand_names)
     enum role { READ, WRITE, INDEX };
     const struct steps *steps = (struct steps *)self;
     const struct words *words = steps->words;
-    PyObject *roles = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)steps->uses * 8);
-    PyObject *named = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)steps->uses * 8);
+    PyObject *roles = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)steps->uses);
+    PyObject *named = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)steps->uses * 4);
     Py_ssize_t texts = PyList_Size(words->text_list), count = PyTuple_Size(operand_names);
-    int64_t *role, *name, *number = malloc((size_t)(texts + 1) * sizeof *number), use = 0;
+    int32_t *name, *number = malloc((size_t)(texts + 1) * sizeof *number);
+    int64_t use = 0;
+    char *role;
     PyObject *answer = NULL;
 
     if (!roles || !named || !number || count < 0)
         goto end;
-    role = (int64_t *)PyByteArray_AsString(roles);
-    name = (int64_t *)PyByteArray_AsString(named);
+    role = PyByteArray_AsString(roles);
+    name = (int32_t *)PyByteArray_AsString(named);
     for (Py_ssize_t text = 0; text < texts; text++) {
         number[text] = -1;
         for (Py_ssize_t i = 0; i < count; i++) {
             if (PyObject_RichCompareBool(PyList_GetItem(words->text_list, text), PyTuple_GetItem(operand_names, i), Py_EQ) == 1)
-                number[text] = i;
+                number[text] = (int32_t)i;
         }
     }
     for (int64_t step = 0; step < steps->count; step++) {
-        const struct head *head = &words->heads[OF(steps, HEAD, int32_t)[step]];
+        const struct head *head = &words->heads[WORDS(steps, HEAD)[step]];
         for (size_t i = KEY_NAMES; i < head->length; i++) {
-            int64_t dynamic = NUMBERS(steps, DYNAMICS)[NUMBERS(steps, VIEW)[use]];
+            int64_t dynamic = WORDS(steps, DYNAMICS)[WORDS(steps, VIEW)[use]];
             int64_t behind = use + 1 + (dynamic ? PyTuple_Size(PyList_GetItem(words->dynamic_list, (Py_ssize_t)dynamic)) : 0);
             role[use] = (int64_t)i - KEY_NAMES < head->key[KEY_READS] ? READ : WRITE;
             for (name[use] = number[head->key[i]]; ++use < behind;) {
@@ -560,7 +570,7 @@ static PyObject *without(PyObject *self, PyObject *given)
         memset(view, 0xff, (size_t)steps->views * sizeof *view);
         for (int64_t step = 0; good && step < steps->count; step++) {
             for (int64_t use = start[step]; good && kept[step] && use < start[step + 1]; use++) {
-                int64_t old = NUMBERS(steps, VIEW)[use];
+                int64_t old = WORDS(steps, VIEW)[use];
                 if (view[old] < 0) {
                     struct view_key key = key_at(steps, old);
                     key.buffer = buffers[old];
@@ -568,7 +578,7 @@ static PyObject *without(PyObject *self, PyObject *given)
                 }
                 good = add_use(made, view[old]) == 0;
             }
-            good = good && (!kept[step] || end_step(made, OF(steps, HEAD, int32_t)[step], OF(steps, SOURCE, int32_t)[step]) == 0);
+            good = good && (!kept[step] || end_step(made, WORDS(steps, HEAD)[step], WORDS(steps, SOURCE)[step]) == 0);
         }
     }
     free(view);
