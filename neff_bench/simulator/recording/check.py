@@ -14,6 +14,8 @@ from neff_bench.simulator.recording.numbers import number_of
 from neff_bench.simulator.recording.recorder import invalid, recorder
 from neff_bench.simulator.recording.tensor import NkiTensor, access
 
+_UNKNOWN = engine_enum.unknown
+
 
 def tensor(op: str, key: str, value: Any) -> NkiTensor:
     """Return the operand, which must be a tensor. Outside a kernel, that is what is wrong: `recorder` raises KernelError."""
@@ -109,7 +111,7 @@ def eight(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:
 
 def chosen_engine(op: str, given: Any, allowed: tuple[str, ...], default: str) -> Any:
     """Return the engine by name; `default` when the kernel leaves the choice to the compiler."""
-    if given is engine_enum.unknown:
+    if given is _UNKNOWN:
         return default
     name = word(engine_enum, given)
     if name == "unknown":
@@ -121,7 +123,7 @@ def chosen_engine(op: str, given: Any, allowed: tuple[str, ...], default: str) -
 
 def named_engine(given: Any) -> dict[str, Any]:
     """Return the attribute of an instruction whose engine the kernel names: the compiler leaves it there."""
-    name = "unknown" if given is None or given is engine_enum.unknown else word(engine_enum, given)
+    name = "unknown" if given is None or given is _UNKNOWN else word(engine_enum, given)
     return {} if name == "unknown" else {"engine": name}
 
 

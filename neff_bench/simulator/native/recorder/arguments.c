@@ -2,6 +2,8 @@
 
 #include "recorder.h"
 
+#include <stdint.h>
+
 int intern_all(PyObject **names, const char *const *texts, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -30,6 +32,15 @@ int sort_arguments(PyObject **sorted, PyObject *const *names, int most, PyObject
         sorted[place] = given[count + i];
     }
     return 1;
+}
+
+size_t place_of_addresses(const void *const *addresses, int count)
+{
+    uint64_t hash = 0;
+
+    for (int i = 0; i < count; i++)
+        hash = (hash ^ (uintptr_t)addresses[i]) * UINT64_C(0x9E3779B97F4A7C15);
+    return (size_t)(hash >> 40);
 }
 
 PyObject *call_plain(PyObject *function, PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *keywords)

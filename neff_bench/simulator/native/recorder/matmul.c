@@ -1,5 +1,7 @@
 /* `nc_matmul` of neff_bench.simulator.operations.matmul: products of tensors whose shapes, dtypes and memories were checked before. */
 
+#include <string.h>
+
 #include "steps.h"
 
 enum argument {
@@ -35,24 +37,56 @@ static int is_common(PyObject *const *sorted)
            is_empty(sorted[TILE_SIZE]) && sorted[PERF_MODE] == plain.no_perf_mode;
 }
 
+/* What a recorder is asked for in the same objects: its set of matmuls that were checked, and what this one was checked for. */
+enum { VALID, OF_TENSORS, TRANSPOSES = OF_TENSORS + 9, ASKED };
+struct known {
+    PyObject *asked[ASKED];
+};
+
+#define KNOWN 64
+
+static struct known all_known[KNOWN];
+
+/* 1 when a matmul of such tensors is in the set, 0 when not, -1 with an exception. */
+static int is_valid(PyObject *const *asked)
+{
+    PyObject *const *of = asked + OF_TENSORS;
+    PyObject *form = PyTuple_Pack(11, of[0], of[1], of[2], of[3], of[4], of[5], of[6], of[7], of[8], asked[TRANSPOSES], names.zero);
+    int valid = form ? PySet_Contains(asked[VALID], form) : -1;
+
+    Py_XDECREF(form);
+    return valid;
+}
+
 /* 1 when a matmul of such tensors was checked before, 0 when not, -1 with an exception. */
 static int is_known(const struct state *now, PyObject *const *sorted)
 {
-    PyObject *of[9], *form;
     static const int order[] = {STATIONARY, MOVING, DST};
-    int known = -1;
+    PyObject *asked[ASKED] = {[VALID] = now->fields[NOW_VALID_MATMULS], [TRANSPOSES] = sorted[IS_TRANSPOSE]};
+    struct known *slot, before;
+    int valid;
 
     for (int i = 0; i < 3; i++) {
         const struct view *view = (struct view *)sorted[order[i]];
-        of[3 * i] = view->fields[SHAPE];
-        of[3 * i + 1] = view->fields[DTYPE];
-        of[3 * i + 2] = storage_of(view)->fields[OF_MEMORY];
+        PyObject **of = asked + OF_TENSORS + 3 * i;
+        of[0] = view->fields[SHAPE];
+        of[1] = view->fields[DTYPE];
+        of[2] = storage_of(view)->fields[OF_MEMORY];
     }
-    form = PyTuple_Pack(11, of[0], of[1], of[2], of[3], of[4], of[5], of[6], of[7], of[8], sorted[IS_TRANSPOSE], names.zero);
-    if (form)
-        known = PySet_Contains(now->fields[NOW_VALID_MATMULS], form);
-    Py_XDECREF(form);
-    return known;
+    slot = &all_known[place_of_addresses((const void *const *)asked, ASKED) % KNOWN];
+    if (memcmp(slot->asked, asked, sizeof asked) == 0)
+        return 1;
+    valid = is_valid(asked);
+    if (valid == 1) {
+        before = *slot;
+        for (int i = 0; i < ASKED; i++) {
+            Py_INCREF(asked[i]); /* its address stays its own */
+            slot->asked[i] = asked[i];
+        }
+        for (int i = 0; i < ASKED; i++)
+            Py_XDECREF(before.asked[i]);
+    }
+    return valid;
 }
 
 /* 1 when all of the tensor that is written lies in one PSUM bank, and the view inside of the tensor. */

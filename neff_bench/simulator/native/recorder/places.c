@@ -28,7 +28,9 @@ struct standing {
     int resumed;
 };
 
-/* `sources`: by number of the place, -1 where nobody asked. A stack has the number of its innermost place and 1. */
+/* `latest`: a frame that stood at the last places, which goes on for one caller only, and `latest_stack` that of its callers; it is NULL as long
+   as the place before was another's. `before`: the frame of that place, which may be gone.
+   `sources`: by number of the place, -1 where nobody asked. A stack has the number of its innermost place and 1. */
 struct places {
     PyObject_HEAD
     PyObject *locate;
@@ -37,13 +39,20 @@ struct places {
     struct numbers numbers;
     struct chunk *chunk;
     struct standing *standing;
-    int64_t depth, room, source_room;
+    int64_t depth, room, source_room, latest_stack;
+    PyObject *latest, *before;
 };
 
 static void cut(struct places *p, int64_t depth)
 {
     while (p->depth > depth)
         Py_DECREF(p->standing[--p->depth].frame);
+}
+
+static void forget(struct places *p)
+{
+    cut(p, 0);
+    Py_CLEAR(p->latest);
 }
 
 /* Room for one more element; -1 with an exception. */
@@ -172,6 +181,18 @@ static int64_t stack_above(struct places *p, PyObject *frame)
     return stack;
 }
 
+/* A frame that stands at two places in a row may stand at more: its callers stay where they are. */
+static void remember(struct places *p, PyObject *frame, int64_t stack)
+{
+    Py_CLEAR(p->latest);
+    if (frame == p->before && !is_resumed(frame)) {
+        Py_INCREF(frame);
+        p->latest = frame;
+        p->latest_stack = stack;
+    }
+    p->before = frame;
+}
+
 /* The source of a frame, -1 with an exception. */
 static long source_of(struct places *p, PyObject *frame)
 {
@@ -180,10 +201,12 @@ static long source_of(struct places *p, PyObject *frame)
 
     if (frame == Py_None || frame == p->root)
         return 0;
-    stack = stack_above(p, frame);
+    stack = frame == p->latest ? p->latest_stack : stack_above(p, frame);
     number = stack < 0 ? -1 : place_of(p, frame, at(frame), stack);
     if (number < 0)
         return -1;
+    if (frame != p->latest)
+        remember(p, frame, stack);
     if (p->sources[number] < 0) {
         source = PyObject_CallFunctionObjArgs(p->locate, frame, NULL);
         if (!source)
@@ -228,7 +251,7 @@ static PyObject *start(PyObject *self, PyObject *root)
     p->root = PyLong_AsVoidPtr(root);
     if (PyErr_Occurred())
         return NULL;
-    cut(p, 0);
+    forget(p);
     Py_RETURN_NONE;
 }
 
@@ -256,7 +279,7 @@ static void release(PyObject *self)
     struct places *p = (struct places *)self;
     PyTypeObject *type = Py_TYPE(self);
 
-    cut(p, 0);
+    forget(p);
     while (p->chunk) {
         struct chunk *chunk = p->chunk;
         while (chunk->used)

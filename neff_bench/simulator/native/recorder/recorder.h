@@ -92,6 +92,9 @@ PyObject *issued(void);
 /* arguments.c. 1 when the arguments of a call are known by their places or names; `sorted` keeps the defaults of those that are missing. */
 int sort_arguments(PyObject **sorted, PyObject *const *names, int most, PyObject *const *given, Py_ssize_t count, PyObject *keywords);
 
+/* A number that differs, mostly, for objects at other addresses. */
+size_t place_of_addresses(const void *const *addresses, int count);
+
 /* A plain form, called in the same way; `self` is the first argument unless it is NULL. */
 PyObject *call_plain(PyObject *function, PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *keywords);
 

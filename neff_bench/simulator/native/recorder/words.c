@@ -158,8 +158,8 @@ int64_t pattern_number(struct words *words, PyObject *pattern)
 /* The slot is found by the addresses of the objects, which stay theirs while it keeps them. */
 const struct known_form *form_of_view(struct words *words, PyObject *strides, PyObject *shape, PyObject *dtype)
 {
-    uintptr_t place = (uintptr_t)strides >> 4 ^ (uintptr_t)shape >> 7 ^ (uintptr_t)shape >> 4;
-    struct known_form *slot = &words->forms[place % KNOWN_FORMS], before = *slot;
+    const void *const asked[] = {strides, shape, dtype};
+    struct known_form *slot = &words->forms[place_of_addresses(asked, 3) % KNOWN_FORMS], before = *slot;
     PyObject *pattern;
     int64_t number, type;
 
