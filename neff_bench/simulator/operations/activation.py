@@ -15,14 +15,13 @@ from neff_bench.simulator.machine.accumulators import accumulate
 from neff_bench.simulator.machine.activations import activation_function, prelu
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.declaration import operation
-from neff_bench.simulator.program import Access
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import reduce_cmd as reduce_enum
 from neff_bench.simulator.recording.enums import word
 from neff_bench.simulator.recording.operator_names import ACTIVATIONS
 from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _IDLE = reduce_enum.idle
 _STAGES = frozenset({"multiply", "add", "subtract", "bypass"})
@@ -138,7 +137,7 @@ def activate2(
         "op0": stages[0],
         "op1": stages[1],
     }
-    reads, writes = {"data": access(data)}, {"dst": access(dst)}
+    reads, writes = {"data": data}, {"dst": dst}
     for key, value in (("imm0", imm0), ("imm1", imm1), ("relu_param", relu_param)):
         check.operand("activate2", key, value, data.shape[0], reads, attributes)
     if reverse0:
@@ -172,7 +171,7 @@ def exponential(
         raise invalid(f"exponential: only on {names_from(generation=4)}, not on {recorder().target}")
     check.on_chip("exponential", dst=dst, src=src)
     check.same_tile("exponential", "src", src, dst)
-    reads, writes = {"src": access(src)}, {"dst": access(dst)}
+    reads, writes = {"src": src}, {"dst": dst}
     attributes: dict[str, Any] = {}
     check.operand("exponential", "max_value", max_value, src.shape[0], reads, attributes)
     command = word(reduce_enum, reduce_cmd)
@@ -207,8 +206,8 @@ def _record(
     check.on_chip(name, dst=dst, data=data)
     check.same_tile(name, "data", data, dst)
     attributes: dict[str, Any] = {"op": operator_name(name, "op", op, ACTIVATIONS)}
-    reads = {"data": access(data)}
-    writes = {"dst": access(dst)}
+    reads = {"data": data}
+    writes = {"dst": dst}
     check.operand(name, "bias", bias, data.shape[0], reads, attributes)
     check.operand(name, "scale", scale, data.shape[0], reads, attributes)
     if attributes.get("scale") == 1:
@@ -223,7 +222,7 @@ def _reduction(
     reduce_op: Any,
     reduce_res: NkiTensor | None,
     command: str,
-    writes: dict[str, Access],
+    writes: dict[str, NkiTensor],
     attributes: dict[str, Any],
 ) -> None:
     if command != "idle":

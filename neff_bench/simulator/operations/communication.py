@@ -24,7 +24,7 @@ from neff_bench.simulator.recording.operator_names import alu as alu_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.register import VirtualRegister
 from neff_bench.simulator.recording.replica_group import ranks_of
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _REDUCTIONS = frozenset({"add", "minimum", "maximum"})
 _ON_CHIP = {"all_reduce": (0,), "all_gather": (0, 1), "reduce_scatter": (0,), "collective_permute_implicit": (0,),
@@ -198,7 +198,7 @@ def _rank_id(o: Operands) -> None:
 def rank_id(name: str | None = None) -> VirtualRegister:
     """Return a register with the number of the rank that runs the program."""
     register = register_alloc()
-    emit("rank_id", "sync", {"dst": access(register.cell)}, {}, {})
+    emit("rank_id", "sync", {"dst": register.cell}, {}, {})
     return register
 
 
@@ -222,7 +222,7 @@ def collective_permute_implicit_current_processing_rank_id(
     op = "collective_permute_implicit_current_processing_rank_id"
     attributes = {"iteration": int(iteration_id), "groups": ranks_of(op, replica_group)}
     register = register_alloc()
-    emit(op, "sync", {"dst": access(register.cell)}, {}, attributes)
+    emit(op, "sync", {"dst": register.cell}, {}, attributes)
     return register
 
 
@@ -249,9 +249,9 @@ def _record(
     attributes: dict[str, Any] = {"groups": groups, "tensors": len(srcs), "dim": dim, "sync": recorder().meeting(op)}
     if reduce_op is not None:
         attributes["reduce_op"] = alu_name(op, "op", reduce_op, _REDUCTIONS)
-    reads = {f"src{at}": access(src) for at, src in enumerate(srcs)}
-    reads |= {f"other{at}": access(other) for at, other in enumerate(others)}
-    writes = {f"dst{at}": access(dst) for at, dst in enumerate(dsts)}
+    reads = {f"src{at}": src for at, src in enumerate(srcs)}
+    reads |= {f"other{at}": other for at, other in enumerate(others)}
+    writes = {f"dst{at}": dst for at, dst in enumerate(dsts)}
     return emit(op, "sync", writes, reads, attributes)
 
 

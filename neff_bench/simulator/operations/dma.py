@@ -24,7 +24,7 @@ from neff_bench.simulator.recording.enums import oob_mode as oob_enum
 from neff_bench.simulator.recording.enums import word
 from neff_bench.simulator.recording.operator_names import op_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _PERMUTATIONS = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 _UNKNOWN_DGE = dge_enum.unknown
@@ -66,7 +66,7 @@ def dma_copy(
         raise invalid(f"dma_copy: {src.size} elements into {dst.size}: {src!r} to {dst!r}")
     attributes: dict[str, Any] = {}
     queue = _queue("dma_copy", dst, src, priority, oob_mode, dge_mode, engine, attributes)
-    return emit("dma_copy", queue, {"dst": access(dst)}, {"src": access(src)}, attributes)
+    return emit("dma_copy", queue, {"dst": dst}, {"src": src}, attributes)
 
 
 def _dma_transpose(o: Operands) -> None:
@@ -102,7 +102,7 @@ def dma_transpose(
         raise invalid(f"dma_transpose: dst must have the dtype of src: {src!r} to {dst!r}")
     attributes: dict[str, Any] = {"axes": list(order)}
     queue = _queue("dma_transpose", dst, src, priority, oob_mode, dge_mode, _UNKNOWN, attributes)
-    return emit("dma_transpose", queue, {"dst": access(dst)}, {"src": access(src)}, attributes)
+    return emit("dma_transpose", queue, {"dst": dst}, {"src": src}, attributes)
 
 
 def _dma_compute(o: Operands) -> None:
@@ -148,7 +148,7 @@ def dma_compute(
         _check_memory("dma_compute", dst=dst, src=src)
         if src.size != dst.size:
             raise invalid(f"dma_compute: source {place} has {src.size} elements, dst {dst.size}: {src!r}, {dst!r}")
-        reads[f"src{place}"] = access(src)
+        reads[f"src{place}"] = src
     attributes: dict[str, Any] = {"reduce_op": "add"}
     factors = [float(check.number("dma_compute", "scales", scale)) for scale in scales or ()]
     if any(factor != 1.0 for factor in factors):
@@ -157,7 +157,7 @@ def dma_compute(
     for src in srcs:
         if _queue("dma_compute", dst, src, None, oob_mode, _UNKNOWN_DGE, _UNKNOWN, attributes) != "sync":
             queue = "gpsimd"
-    return emit("dma_compute", queue, {"dst": access(dst)}, reads, attributes)  # type: ignore[arg-type]
+    return emit("dma_compute", queue, {"dst": dst}, reads, attributes)  # type: ignore[arg-type]
 
 
 def write_converted(o: Operands, source: np.ndarray) -> None:

@@ -17,13 +17,13 @@ from neff_bench.simulator.machine import alu
 from neff_bench.simulator.machine.operands import Operands, column
 from neff_bench.simulator.numpy_dtypes import INTEGERS, PACKED, convert, from_float32, numpy_dtype, to_float32
 from neff_bench.simulator.operations.declaration import operation
-from neff_bench.simulator.program import Access, Instruction, Program
+from neff_bench.simulator.program import Instruction, Program
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.operator_names import ALU, ALU_UNARY, BINARY, BITVEC
 from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _ARITHMETIC = BINARY - BITVEC
 _WORDS = ("int32", "uint32")
@@ -54,7 +54,7 @@ def memset(dst: NkiTensor, value: Any, engine: Any = _UNKNOWN, name: str | None 
     number = check.number("memset", "value", value)
     if dst.dtype in PACKED and number != 0:
         raise invalid(f"memset: a packed type is filled with 0 only, not with {number}: {dst!r}")
-    return emit("memset", chosen, {"dst": access(dst)}, {}, {"value": number})
+    return emit("memset", chosen, {"dst": dst}, {}, {"value": number})
 
 
 def _tensor_copy(o: Operands) -> None:
@@ -74,7 +74,7 @@ def tensor_copy(
     check.same_tile("tensor_copy", "src", src, dst)
     chosen = check.chosen_engine("tensor_copy", engine, _ALL, "vector")
     check.no_psum_on_gpsimd("tensor_copy", chosen, dst, src)
-    return emit("tensor_copy", chosen, {"dst": access(dst)}, {"src": access(src)}, check.named_engine(engine))
+    return emit("tensor_copy", chosen, {"dst": dst}, {"src": src}, check.named_engine(engine))
 
 
 def _tensor_tensor(o: Operands) -> None:
@@ -113,9 +113,7 @@ def tensor_tensor(
         raise invalid(f"tensor_tensor: data1 and data2 cannot both be in PSUM: {data1!r}, {data2!r}")
     chosen = check.chosen_engine("tensor_tensor", engine, ("vector", "gpsimd"), default)
     check.no_psum_on_gpsimd("tensor_tensor", chosen, dst, data1, data2)
-    return emit(
-        "tensor_tensor", chosen, {"dst": access(dst)}, {"data1": access(data1), "data2": access(data2)}, {"op": word}
-    )
+    return emit("tensor_tensor", chosen, {"dst": dst}, {"data1": data1, "data2": data2}, {"op": word})
 
 
 def _tensor_scalar(o: Operands) -> None:
@@ -147,7 +145,7 @@ def tensor_scalar(
     check.on_chip("tensor_scalar", dst=dst, data=data)
     check.same_tile("tensor_scalar", "data", data, dst)
     attributes: dict[str, Any] = {}
-    reads = {"data": access(data)}
+    reads = {"data": data}
     scalar_stage("tensor_scalar", "0", op0, operand0, reverse0, data, reads, attributes)
     if op1 is not None:
         scalar_stage("tensor_scalar", "1", op1, operand1, reverse1, data, reads, attributes)
@@ -158,7 +156,7 @@ def tensor_scalar(
     chosen = check.chosen_engine("tensor_scalar", engine, _ALL, default)
     attributes |= check.named_engine(engine)
     check.no_psum_on_gpsimd("tensor_scalar", chosen, dst, data)
-    return emit("tensor_scalar", chosen, {"dst": access(dst)}, reads, attributes)
+    return emit("tensor_scalar", chosen, {"dst": dst}, reads, attributes)
 
 
 def _scalar_tensor_tensor(o: Operands) -> None:
@@ -186,7 +184,7 @@ def scalar_tensor_tensor(
     check.on_chip("scalar_tensor_tensor", dst=dst, data=data, operand1=operand1)
     check.same_tile("scalar_tensor_tensor", "data", data, dst)
     check.same_tile("scalar_tensor_tensor", "operand1", operand1, dst)
-    reads = {"data": access(data), "operand1": access(operand1)}
+    reads = {"data": data, "operand1": operand1}
     attributes: dict[str, Any] = {}
     scalar_stage("scalar_tensor_tensor", "0", op0, operand0, reverse0, data, reads, attributes)
     attributes["op1"] = operator_name("scalar_tensor_tensor", "op1", op1, _ARITHMETIC)
@@ -194,7 +192,7 @@ def scalar_tensor_tensor(
         attributes["reverse1"] = True
     chosen = check.chosen_engine("scalar_tensor_tensor", engine, ("vector", "gpsimd"), "vector")
     check.no_psum_on_gpsimd("scalar_tensor_tensor", chosen, dst, data, operand1)
-    return emit("scalar_tensor_tensor", chosen, {"dst": access(dst)}, reads, attributes)
+    return emit("scalar_tensor_tensor", chosen, {"dst": dst}, reads, attributes)
 
 
 def _reciprocal(o: Operands) -> None:
@@ -207,7 +205,7 @@ def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None, engine:
     check.on_chip("reciprocal", dst=dst, data=data)
     check.same_tile("reciprocal", "data", data, dst)
     chosen = check.chosen_engine("reciprocal", engine, ("vector", "gpsimd", "scalar"), "vector")
-    return emit("reciprocal", chosen, {"dst": access(dst)}, {"data": access(data)}, {})
+    return emit("reciprocal", chosen, {"dst": dst}, {"data": data}, {})
 
 
 def fill(o: Operands, name: str, value: float) -> None:
@@ -281,7 +279,7 @@ def scalar_stage(
     operand: Any,
     reverse: bool,
     data: NkiTensor,
-    reads: dict[str, Access],
+    reads: dict[str, NkiTensor],
     attributes: dict[str, Any],
 ) -> None:
     """Record one `op<place>`, `operand<place>`, `reverse<place>` of a tensor-scalar instruction."""

@@ -28,7 +28,7 @@ from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.enums import matmul_perf_mode, word
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, not_modelled, recorder
 from neff_bench.simulator.recording.regions import PSUM_BANK_BYTES, PSUM_BANKS
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _STACKED_ROWS = 1024
 _TRANSPOSE_MODE_SINCE = 3
@@ -172,8 +172,8 @@ def nc_matmul(
     return emit(
         "nc_matmul",
         "tensor",
-        {"dst": access(dst)},
-        {"stationary": access(stationary), "moving": access(moving)},
+        {"dst": dst},
+        {"stationary": stationary, "moving": moving},
         attributes,
     )
 
@@ -212,7 +212,7 @@ def nc_transpose(
         raise invalid(f"nc_transpose: at most {limit} x {limit} on {chosen}: {data!r}")
     if SIZE_BYTES[dst.dtype] < SIZE_BYTES[data.dtype] or (chosen == "vector" and dst.dtype != data.dtype):
         raise invalid(f"nc_transpose: dst must have the dtype of data: {data!r} to {dst!r}")
-    return emit("nc_transpose", chosen, {"dst": access(dst)}, {"data": access(data)}, {})
+    return emit("nc_transpose", chosen, {"dst": dst}, {"data": data}, {})
 
 
 class _Stack:

@@ -13,13 +13,13 @@ from neff_bench.simulator.errors import ExecutionError
 from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.numpy_dtypes import numpy_dtype
 from neff_bench.simulator.operations.declaration import operation
-from neff_bench.simulator.program import Access, Instruction, Program
+from neff_bench.simulator.program import Instruction, Program
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import dma_engine as dma_engine_enum
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.enums import word
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def _sendrecv(cores: Sequence[Operands]) -> None:
@@ -85,7 +85,7 @@ def sendrecv(
     if by_gpsimd:
         attributes["dma_engine"] = "gpsimd_dma"
     engine = "gpsimd" if by_gpsimd else "sync"
-    return emit("sendrecv", engine, {"dst": access(dst)}, {"src": access(src)}, attributes)  # type: ignore[arg-type]
+    return emit("sendrecv", engine, {"dst": dst}, {"src": src}, attributes)  # type: ignore[arg-type]
 
 
 @operation(execute=None, meet=_core_barrier, cost=_barrier_cost, opcode="CORE_BARRIER")
@@ -99,6 +99,6 @@ def core_barrier(
         raise invalid(f"core_barrier: cores {cores} are not all cores of this launch (lnc {now.lnc})")
     if now.core not in ranks or len(ranks) < 2:
         return None
-    operand: dict[str, Access] = {"data": access(data)} if isinstance(data, NkiTensor) else {}
+    operand: dict[str, NkiTensor] = {"data": data} if isinstance(data, NkiTensor) else {}
     chosen = check.chosen_engine("core_barrier", engine, ("gpsimd", "vector", "scalar", "tensor", "sync"), "gpsimd")
     return emit("core_barrier", chosen, operand, dict(operand), {"cores": ranks, "sync": now.meeting("core_barrier")})

@@ -27,7 +27,7 @@ from neff_bench.simulator.program import Access, Instruction, Program
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.regions import PSUM_BANK_BYTES, PSUM_BANKS
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 BLOCK_PARTITIONS = 8
 QUADRANT = 32
@@ -45,7 +45,7 @@ before, as in OCP's sample algorithm (AWS release notes of NKI 0.5)."""
 LARGEST = {"float8_e4m3fn_x4": (8, 448.0), "float8_e5m2_x4": (15, 57344.0)}
 """What quantize_mx writes: the exponent of the largest power of two that a value of it can be, and the largest value."""
 _NAMES = {key: (key, *(f"{key}_{quadrant}" for quadrant in (1, 2, 3))) for key in ("stationary_scale", "moving_scale", "dst_scale")}  # fmt: skip
-"""The operands of a scale, one for each quadrant: an access is one run of partitions."""
+"""The operands of a scale, one for each quadrant: a tensor is one run of partitions."""
 
 
 def _quantize_mx(o: Operands) -> None:
@@ -83,7 +83,7 @@ def quantize_mx(dst: NkiTensor, src: NkiTensor, dst_scale: NkiTensor, name: str 
     if dst.shape[0] != src.shape[0] or check.free(dst) * VALUES != check.free(src):
         raise invalid(f"quantize_mx: dst must be [{src.shape[0]}, {check.free(src) // VALUES}] for {src!r}: {dst!r}")
     scales = _scales("quantize_mx", "dst_scale", dst_scale, dst)
-    return emit("quantize_mx", "vector", {"dst": access(dst), **scales}, {"src": access(src)}, {})
+    return emit("quantize_mx", "vector", {"dst": dst, **scales}, {"src": src}, {})
 
 
 def _matmul_mx_cost(instruction: Instruction, program: Program, chip: Chip, opcodes: tuple[int, ...]) -> Lowered:
@@ -146,8 +146,8 @@ def nc_matmul_mx(
     attributes: dict[str, Any] = {} if accumulate is None else {"accumulate": bool(accumulate)}
     if tile_position or tile_size:
         attributes |= _tiling(stationary, tile_position, tile_size)
-    reads = {"stationary": access(stationary), "moving": access(moving), **scales}
-    return emit("nc_matmul_mx", "tensor", {"dst": access(dst)}, reads, attributes)
+    reads = {"stationary": stationary, "moving": moving, **scales}
+    return emit("nc_matmul_mx", "tensor", {"dst": dst}, reads, attributes)
 
 
 def _given(operands: dict[str, Access], key: str) -> list[str]:
@@ -183,7 +183,7 @@ def _check_partitions(op: str, key: str, value: NkiTensor) -> None:
         raise invalid(f"{op}: the partitions of {key} must be a multiple of {QUADRANT}, at most 128: {value!r}")
 
 
-def _scales(op: str, key: str, scale: NkiTensor, data: NkiTensor) -> dict[str, Access]:
+def _scales(op: str, key: str, scale: NkiTensor, data: NkiTensor) -> dict[str, NkiTensor]:
     """Return the scales of each quadrant of `data`: four partitions from the first of `scale` on, and again every 32 partitions."""
     quadrants, columns = data.shape[0] // QUADRANT, check.free(data)
     least = (quadrants - 1) * QUADRANT + SCALES
@@ -196,7 +196,7 @@ def _scales(op: str, key: str, scale: NkiTensor, data: NkiTensor) -> dict[str, A
     if first not in range(0, 4 * SCALES, SCALES):
         raise invalid(f"{op}: {key} must start 0, 4, 8 or 12 partitions into a quadrant, not {first}: {scale!r}")
     starts = range(0, quadrants * QUADRANT, QUADRANT)
-    return {name: access(scale.slice(0, at, at + SCALES)) for name, at in zip(_NAMES[key], starts, strict=False)}
+    return {name: scale.slice(0, at, at + SCALES) for name, at in zip(_NAMES[key], starts, strict=False)}
 
 
 def _check_product(dst: NkiTensor, columns: int, length: int) -> None:

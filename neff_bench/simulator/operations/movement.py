@@ -14,7 +14,7 @@ from neff_bench.simulator.machine.operands import Operands
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _QUADRANT = 32
 _UNMODIFIED = 255
@@ -53,7 +53,7 @@ def nc_stream_shuffle(dst: NkiTensor, src: NkiTensor, shuffle_mask: Any, name: s
         start = value.offset // (value.storage.free * value.storage.itemsize // value.itemsize)
         if start % {32: 32, 64: 64}.get(active, 128):
             raise invalid(f"nc_stream_shuffle: {active} partitions cannot start at partition {start}: {value!r}")
-    return emit("nc_stream_shuffle", "vector", {"dst": access(dst)}, {"src": access(src)}, {"shuffle_mask": mask})
+    return emit("nc_stream_shuffle", "vector", {"dst": dst}, {"src": src}, {"shuffle_mask": mask})
 
 
 def _nc_n_gather(o: Operands) -> None:
@@ -75,7 +75,7 @@ def nc_n_gather(dst: NkiTensor, data: NkiTensor, indices: NkiTensor, name: str |
     check.same_tile("nc_n_gather", "indices", indices, dst)
     if data.shape[0] != dst.shape[0] or data.dtype != dst.dtype or indices.dtype != "uint32":
         raise invalid(f"nc_n_gather: one partition count, one dtype, indices uint32: {dst!r}, {data!r}, {indices!r}")
-    return emit("nc_n_gather", "gpsimd", {"dst": access(dst)}, {"data": access(data), "indices": access(indices)}, {})
+    return emit("nc_n_gather", "gpsimd", {"dst": dst}, {"data": data, "indices": indices}, {})
 
 
 def _local_gather(o: Operands) -> None:
@@ -120,5 +120,5 @@ def local_gather(
     if valid > min(held, 4096) or check.free(dst) != valid * num_elem_per_idx:
         raise invalid(f"local_gather: {valid} indices of {num_elem_per_idx} elements do not fill {dst!r}")
     attributes = {"num_elem_per_idx": int(num_elem_per_idx), "num_valid_indices": valid}
-    reads = {"src_buffer": access(src_buffer), "index": access(index)}
-    return emit("local_gather", "gpsimd", {"dst": access(dst)}, reads, attributes)
+    reads = {"src_buffer": src_buffer, "index": index}
+    return emit("local_gather", "gpsimd", {"dst": dst}, reads, attributes)

@@ -17,7 +17,7 @@ from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 def _generator(o: Operands) -> np.random.Generator:
@@ -50,7 +50,7 @@ def rng(dst: NkiTensor, engine: Any = engine_enum.vector, name: str | None = Non
         raise invalid(f"rng: dst must be an integer tile: {dst!r}")
     chosen = check.chosen_engine("rng", engine, ("vector", "gpsimd"), "vector")
     check.no_psum_on_gpsimd("rng", chosen, dst)
-    return emit("rng", chosen, {"dst": access(dst)}, {}, {})
+    return emit("rng", chosen, {"dst": dst}, {}, {})
 
 
 def _rand2(o: Operands) -> None:
@@ -69,7 +69,7 @@ def rand2(dst: NkiTensor, min: Any, max: Any, name: str | None = None) -> NkiIns
     reads, attributes = {}, dict[str, Any]()  # type: ignore[var-annotated]
     check.operand("rand2", "min", min, dst.shape[0], reads, attributes)
     check.operand("rand2", "max", max, dst.shape[0], reads, attributes)
-    return emit("rand2", "vector", {"dst": access(dst)}, reads, attributes)
+    return emit("rand2", "vector", {"dst": dst}, reads, attributes)
 
 
 def _dropout(o: Operands) -> None:
@@ -88,9 +88,9 @@ def dropout(dst: NkiTensor, data: NkiTensor, prob: Any, name: str | None = None)
     check.same_tile("dropout", "data", data, dst)
     if dst.dtype != data.dtype:
         raise invalid(f"dropout: dst must have the dtype of data: {dst!r}, {data!r}")
-    reads, attributes = {"data": access(data)}, dict[str, Any]()
+    reads, attributes = {"data": data}, dict[str, Any]()
     check.operand("dropout", "prob", prob, data.shape[0], reads, attributes)
-    return emit("dropout", "vector", {"dst": access(dst)}, reads, attributes)
+    return emit("dropout", "vector", {"dst": dst}, reads, attributes)
 
 
 def _set_rng_seed(o: Operands) -> None:
@@ -103,7 +103,7 @@ def set_rng_seed(src_seeds: NkiTensor, name: str | None = None) -> NkiInstructio
     check.on_chip("set_rng_seed", src_seeds=src_seeds)
     if src_seeds.size != 1 or src_seeds.itemsize != 4:
         raise invalid(f"set_rng_seed: src_seeds must be one 32-bit element: {src_seeds!r}")
-    return emit("set_rng_seed", "vector", {}, {"src_seeds": access(src_seeds)}, {})
+    return emit("set_rng_seed", "vector", {}, {"src_seeds": src_seeds}, {})
 
 
 def _rand_set_state(o: Operands) -> None:
@@ -116,7 +116,7 @@ def rand_set_state(src_seeds: NkiTensor, engine: Any = engine_enum.gpsimd, name:
     check.on_chip("rand_set_state", src_seeds=src_seeds)
     chosen = check.chosen_engine("rand_set_state", engine, ("gpsimd", "vector"), "gpsimd")
     _check_state("rand_set_state", src_seeds, chosen)
-    return emit("rand_set_state", chosen, {}, {"src_seeds": access(src_seeds)}, {})
+    return emit("rand_set_state", chosen, {}, {"src_seeds": src_seeds}, {})
 
 
 def _rand_get_state(o: Operands) -> None:
@@ -135,7 +135,7 @@ def rand_get_state(dst: NkiTensor, engine: Any = engine_enum.gpsimd, name: str |
     check.on_chip("rand_get_state", dst=dst)
     chosen = check.chosen_engine("rand_get_state", engine, ("gpsimd", "vector"), "gpsimd")
     _check_state("rand_get_state", dst, chosen)
-    return emit("rand_get_state", chosen, {"dst": access(dst)}, {}, {})
+    return emit("rand_get_state", chosen, {"dst": dst}, {}, {})
 
 
 def _check_state(op: str, state: NkiTensor, engine: str) -> None:

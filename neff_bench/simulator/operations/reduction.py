@@ -19,7 +19,7 @@ from neff_bench.simulator.recording.enums import word
 from neff_bench.simulator.recording.operator_names import REDUCTIONS
 from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _ACCUMULATE = frozenset({"add", "subtract", "multiply", "maximum", "minimum"})
 _PARTITION_OPS = frozenset({"add", "average", "maximum", "bitwise_or", "bitwise_and"})
@@ -56,7 +56,7 @@ def tensor_reduce(
     attributes: dict[str, Any] = {"op": word_op, "axis": axes}
     if negate:
         attributes["negate"] = True
-    return emit("tensor_reduce", "vector", {"dst": access(dst)}, {"data": access(data)}, attributes)
+    return emit("tensor_reduce", "vector", {"dst": dst}, {"data": data}, attributes)
 
 
 def _tensor_partition_reduce(o: Operands) -> None:
@@ -73,7 +73,7 @@ def tensor_partition_reduce(dst: NkiTensor, op: Any, data: NkiTensor, name: str 
     if dst.shape[0] != 1 or check.free(dst) != check.free(data):
         raise invalid(f"tensor_partition_reduce: dst must be [1, {check.free(data)}]: {dst!r}")
     attributes = {"op": operator_name("tensor_partition_reduce", "op", op, _PARTITION_OPS)}
-    return emit("tensor_partition_reduce", "gpsimd", {"dst": access(dst)}, {"data": access(data)}, attributes)
+    return emit("tensor_partition_reduce", "gpsimd", {"dst": dst}, {"data": data}, attributes)
 
 
 def _tensor_scalar_reduce(o: Operands) -> None:
@@ -100,7 +100,7 @@ def tensor_scalar_reduce(
     """Compute `dst` = `data` op0 operand0, `reduce_res` = its reduction over the free dimensions."""
     check.on_chip("tensor_scalar_reduce", dst=dst, data=data)
     check.same_tile("tensor_scalar_reduce", "data", data, dst)
-    reads, writes = {"data": access(data)}, {"dst": access(dst)}
+    reads, writes = {"data": data}, {"dst": dst}
     attributes: dict[str, Any] = {}
     scalar_stage("tensor_scalar_reduce", "0", op0, operand0, reverse0, data, reads, attributes)
     attributes["reduce_op"] = operator_name("tensor_scalar_reduce", "reduce_op", reduce_op, _ACCUMULATE)
@@ -133,7 +133,7 @@ def bn_stats(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> NkiIns
         raise invalid(f"bn_stats: dst must be [{data.shape[0]}, 6]: {dst!r}")
     if check.free(data) > 512:
         raise invalid(f"bn_stats: at most 512 elements in a partition: {data!r}")
-    return emit("bn_stats", "vector", {"dst": access(dst)}, {"data": access(data)}, {})
+    return emit("bn_stats", "vector", {"dst": dst}, {"data": data}, {})
 
 
 def _bn_aggr(o: Operands) -> None:
@@ -154,7 +154,7 @@ def bn_aggr(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> NkiInst
     check.on_chip("bn_aggr", dst=dst, data=data)
     if dst.shape[0] != data.shape[0] or check.free(dst) != 2 or check.free(data) % 3:
         raise invalid(f"bn_aggr: dst must be [{data.shape[0]}, 2] and data a multiple of three: {dst!r}, {data!r}")
-    return emit("bn_aggr", "vector", {"dst": access(dst)}, {"data": access(data)}, {})
+    return emit("bn_aggr", "vector", {"dst": dst}, {"data": data}, {})
 
 
 def _reduced_axes(o: Operands, values: np.ndarray) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from neff_bench.simulator.recording.numbers import number_of, whole_number
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.regions import MemoryRegion
 from neff_bench.simulator.recording.register import VirtualRegister
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 
 @function
@@ -45,9 +45,9 @@ def _register_move(o: Operands) -> None:
 @operation(execute=_register_move, cost=engine_work(), opcode="REGISTER_MOVE")
 def register_move(dst: VirtualRegister, src: Any) -> NkiInstruction:
     """Compute `dst` = `src`, a register or a constant (attribute `src`)."""
-    target = {"dst": access(_register("register_move", "dst", dst).cell)}
+    target = {"dst": _register("register_move", "dst", dst).cell}
     if isinstance(src, VirtualRegister):
-        return emit("register_move", "sync", target, {"src": access(src.cell)}, {})
+        return emit("register_move", "sync", target, {"src": src.cell}, {})
     return emit("register_move", "sync", target, {}, {"src": whole_number("register_move: src", src)})
 
 
@@ -58,10 +58,10 @@ def _register_copy(o: Operands) -> None:
 @operation(execute=_register_copy, cost=engine_work(), opcode="TENSOR_LOAD")
 def register_load(dst: VirtualRegister, src: NkiTensor) -> NkiInstruction:
     """Compute `dst` = the one element of `src`."""
-    target = {"dst": access(_register("register_load", "dst", dst).cell)}
+    target = {"dst": _register("register_load", "dst", dst).cell}
     if check.tensor("register_load", "src", src).size != 1:
         raise invalid(f"register_load: src must hold one element: {src!r}")
-    return emit("register_load", "sync", target, {"src": access(src)}, {})
+    return emit("register_load", "sync", target, {"src": src}, {})
 
 
 @operation(execute=_register_copy, cost=engine_work(), opcode="TENSOR_STORE")
@@ -70,7 +70,7 @@ def register_store(dst: NkiTensor, src: VirtualRegister) -> NkiInstruction:
     if check.tensor("register_store", "dst", dst).size != 1:
         raise invalid(f"register_store: dst must hold one element: {dst!r}")
     cell = (register_alloc(src) if number_of(src) is not None else _register("register_store", "src", src)).cell
-    return emit("register_store", "sync", {"dst": access(dst)}, {"src": access(cell)}, {})
+    return emit("register_store", "sync", {"dst": dst}, {"src": cell}, {})
 
 
 def _compare_branch(o: Operands) -> None:
@@ -83,7 +83,7 @@ def _compare_branch(o: Operands) -> None:
 @operation(execute=_compare_branch, cost=engine_work(), opcode="COMPARE_BRANCH", offered=False)
 def compare_branch(src: VirtualRegister, value: int) -> NkiInstruction:
     """Record a loop or a branch that the value of `src` decides; `value` is what it is for the data of the recording."""
-    return emit("compare_branch", "sync", {}, {"src": access(src.cell)}, {"value": value})
+    return emit("compare_branch", "sync", {}, {"src": src.cell}, {"value": value})
 
 
 def _register(op: str, key: str, value: Any) -> VirtualRegister:

@@ -18,7 +18,7 @@ from neff_bench.simulator.recording.enums import word
 from neff_bench.simulator.recording.operator_names import BINARY, BITVEC
 from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _ARITHMETIC = BINARY - BITVEC
 _ACCUMULATE = frozenset({"add", "subtract", "multiply", "maximum", "minimum"})
@@ -56,7 +56,7 @@ def tensor_tensor_scan(
     check.on_chip("tensor_tensor_scan", dst=dst, data0=data0, data1=data1)
     check.same_tile("tensor_tensor_scan", "data0", data0, dst)
     check.same_tile("tensor_tensor_scan", "data1", data1, dst)
-    reads = {"data0": access(data0), "data1": access(data1)}
+    reads = {"data0": data0, "data1": data1}
     attributes: dict[str, Any] = {
         "op0": operator_name("tensor_tensor_scan", "op0", op0, _ARITHMETIC),
         "op1": operator_name("tensor_tensor_scan", "op1", op1, _ARITHMETIC),
@@ -66,7 +66,7 @@ def tensor_tensor_scan(
         attributes["reverse0"] = True
     if reverse1:
         attributes["reverse1"] = True
-    return emit("tensor_tensor_scan", "vector", {"dst": access(dst)}, reads, attributes)
+    return emit("tensor_tensor_scan", "vector", {"dst": dst}, reads, attributes)
 
 
 def _tensor_scalar_cumulative(o: Operands) -> None:
@@ -104,7 +104,7 @@ def tensor_scalar_cumulative(
     """Compute `dst`[i] = op1(op0(`src`[i], imm0), `dst`[i - 1]) along the free dimensions."""
     check.on_chip("tensor_scalar_cumulative", dst=dst, src=src)
     check.same_tile("tensor_scalar_cumulative", "src", src, dst)
-    reads = {"src": access(src)}
+    reads = {"src": src}
     attributes: dict[str, Any] = {
         "op0": operator_name("tensor_scalar_cumulative", "op0", op0, _ARITHMETIC),
         "op1": operator_name("tensor_scalar_cumulative", "op1", op1, _ACCUMULATE),
@@ -115,4 +115,4 @@ def tensor_scalar_cumulative(
             raise invalid(f"tensor_scalar_cumulative: int32 and uint32 are not supported: {value!r}")
     check.operand("tensor_scalar_cumulative", "imm0", imm0, src.shape[0], reads, attributes)
     check.operand("tensor_scalar_cumulative", "imm1", imm1, src.shape[0], reads, attributes)
-    return emit("tensor_scalar_cumulative", "vector", {"dst": access(dst)}, reads, attributes)
+    return emit("tensor_scalar_cumulative", "vector", {"dst": dst}, reads, attributes)

@@ -12,7 +12,7 @@ from neff_bench.simulator.numpy_dtypes import to_float32
 from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _FOUND_BY_ONE_INSTRUCTION = 8
 _PARTITIONS_OF_A_GPSIMD_CORE = 16
@@ -33,7 +33,7 @@ def max8(dst: NkiTensor, src: NkiTensor, name: str | None = None) -> NkiInstruct
     check.eight("max8", "dst", dst, src)
     if not 8 <= check.free(src) <= 16384:
         raise invalid(f"max8: 8 to 16384 elements in a partition: {src!r}")
-    return emit("max8", "vector", {"dst": access(dst)}, {"src": access(src)}, {})
+    return emit("max8", "vector", {"dst": dst}, {"src": src}, {})
 
 
 def _nc_find_index8(o: Operands) -> None:
@@ -50,7 +50,7 @@ def nc_find_index8(dst: NkiTensor, data: NkiTensor, vals: NkiTensor, name: str |
     check.eight("nc_find_index8", "vals", vals, data)
     if dst.dtype not in _UNSIGNED:
         raise invalid(f"nc_find_index8: dst must be uint16 or uint32: {dst!r}")
-    return emit("nc_find_index8", "vector", {"dst": access(dst)}, {"data": access(data), "vals": access(vals)}, {})
+    return emit("nc_find_index8", "vector", {"dst": dst}, {"data": data, "vals": vals}, {})
 
 
 def _nc_match_replace8(o: Operands) -> None:
@@ -77,12 +77,12 @@ def nc_match_replace8(
     check.on_chip("nc_match_replace8", dst=dst, data=data, vals=vals)
     check.same_tile("nc_match_replace8", "data", data, dst)
     check.eight("nc_match_replace8", "vals", vals, data)
-    writes = {"dst": access(dst)}
+    writes = {"dst": dst}
     if dst_idx is not None:
         check.eight("nc_match_replace8", "dst_idx", dst_idx, data)
-        writes["dst_idx"] = access(dst_idx)
+        writes["dst_idx"] = dst_idx
     attributes = {"imm": check.number("nc_match_replace8", "imm", imm)}
-    return emit("nc_match_replace8", "vector", writes, {"data": access(data), "vals": access(vals)}, attributes)
+    return emit("nc_match_replace8", "vector", writes, {"data": data, "vals": vals}, attributes)
 
 
 def _nonzero_with_count(o: Operands) -> None:
@@ -112,7 +112,7 @@ def nonzero_with_count(
     if dst.dtype != "int32" or src.dtype not in ("float32", "int32"):
         raise invalid(f"nonzero_with_count: src float32 or int32, dst int32: {src!r}, {dst!r}")
     attributes = {"index_offset": int(index_offset), "padding_val": int(padding_val)}
-    return emit("nonzero_with_count", "gpsimd", {"dst": access(dst)}, {"src": access(src)}, attributes)
+    return emit("nonzero_with_count", "gpsimd", {"dst": dst}, {"src": src}, attributes)
 
 
 @operation(execute=None, cost=engine_work(), opcode="CUSTOM_OP")
@@ -123,8 +123,8 @@ def topk(val_dst: NkiTensor, idx_dst: NkiTensor, src: NkiTensor, n: int, name: s
     check.same_tile("topk", "idx_dst", idx_dst, val_dst)
     if src.shape[0] % 16 or check.free(src) * 16 < n or check.free(val_dst) > n:
         raise invalid(f"topk: {src!r} does not hold {n} elements for each 16 partitions")
-    writes = {"val_dst": access(val_dst), "idx_dst": access(idx_dst)}
-    return emit("topk", "gpsimd", writes, {"src": access(src)}, {"n": int(n)})
+    writes = {"val_dst": val_dst, "idx_dst": idx_dst}
+    return emit("topk", "gpsimd", writes, {"src": src}, {"n": int(n)})
 
 
 def _match(o: Operands, order: Iterable[int]) -> np.ndarray:

@@ -21,7 +21,7 @@ from neff_bench.simulator.recording.enums import word
 from neff_bench.simulator.recording.operator_names import COMPARE
 from neff_bench.simulator.recording.operator_names import alu as operator_name
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _FLOAT32_MIN = np.finfo(np.float32).min
 _FP32_MIN = -3.4028234663852886e38
@@ -46,7 +46,7 @@ def iota(
         "offset": int(offset),
         "channel_multiplier": int(channel_multiplier),
     }
-    return emit("iota", "gpsimd", {"dst": access(dst)}, {}, attributes)
+    return emit("iota", "gpsimd", {"dst": dst}, {}, attributes)
 
 
 def _affine_select(o: Operands) -> None:
@@ -81,7 +81,7 @@ def affine_select(
         "on_false_value": check.number("affine_select", "on_false_value", on_false_value),
         "cmp_op": operator_name("affine_select", "cmp_op", cmp_op, COMPARE),
     }
-    return emit("affine_select", "gpsimd", {"dst": access(dst)}, {"on_true_tile": access(on_true_tile)}, attributes)
+    return emit("affine_select", "gpsimd", {"dst": dst}, {"on_true_tile": on_true_tile}, attributes)
 
 
 def _range_select(o: Operands) -> None:
@@ -121,11 +121,11 @@ def range_select(
         raise invalid(f"range_select: on_true_tile must be a float tile: {on_true_tile!r}")
     rows = dst.shape[0]
     reads = {
-        "on_true_tile": access(on_true_tile),
+        "on_true_tile": on_true_tile,
         "bound0": check.vector("range_select", "bound0", bound0, rows),
         "bound1": check.vector("range_select", "bound1", bound1, rows),
     }
-    writes = {"dst": access(dst)}
+    writes = {"dst": dst}
     if reduce_res is not None:
         writes["reduce_res"] = check.vector("range_select", "reduce_res", reduce_res, rows)
     attributes = {
@@ -165,8 +165,8 @@ def select_reduce(
     check.same_tile("select_reduce", "predicate", predicate, dst)
     if predicate.dtype not in _INTEGER_PREDICATES:
         raise invalid(f"select_reduce: predicate must be an integer tile: {predicate!r}")
-    reads = {"predicate": access(predicate), "on_true": access(on_true)}
-    writes = {"dst": access(dst)}
+    reads = {"predicate": predicate, "on_true": on_true}
+    writes = {"dst": dst}
     attributes: dict[str, Any] = {}
     check.operand("select_reduce", "on_false", on_false, dst.shape[0], reads, attributes)
     command = word(reduce_enum, reduce_cmd)
@@ -202,17 +202,17 @@ def tensor_copy_predicated(
     check.same_tile("tensor_copy_predicated", "predicate", predicate, dst)
     if predicate.dtype not in _INTEGER_PREDICATES:
         raise invalid(f"tensor_copy_predicated: predicate must be uint8, uint16 or uint32: {predicate!r}")
-    reads = {"predicate": access(predicate)}
+    reads = {"predicate": predicate}
     attributes: dict[str, Any] = {}
     if type(src) is NkiTensor:
         check.on_chip("tensor_copy_predicated", src=src)
         check.same_tile("tensor_copy_predicated", "src", src, dst)
-        reads["src"] = access(src)
+        reads["src"] = src
     else:
         attributes["src"] = check.number("tensor_copy_predicated", "src", src)
     if reverse_pred:
         attributes["reverse_pred"] = True
-    return emit("tensor_copy_predicated", "vector", {"dst": access(dst)}, reads, attributes)
+    return emit("tensor_copy_predicated", "vector", {"dst": dst}, reads, attributes)
 
 
 def _sequence_bounds(o: Operands) -> None:
@@ -232,7 +232,7 @@ def sequence_bounds(dst: NkiTensor, segment_ids: NkiTensor, name: str | None = N
     check.on_chip("sequence_bounds", dst=dst, segment_ids=segment_ids)
     if segment_ids.shape[0] != 1 or dst.shape[0] != 1 or check.free(dst) != 2 * check.free(segment_ids):
         raise invalid(f"sequence_bounds: dst must be [1, 2, {check.free(segment_ids)}]: {dst!r}")
-    return emit("sequence_bounds", "gpsimd", {"dst": access(dst)}, {"segment_ids": access(segment_ids)}, {})
+    return emit("sequence_bounds", "gpsimd", {"dst": dst}, {"segment_ids": segment_ids}, {})
 
 
 def _predicate(o: Operands) -> np.ndarray:

@@ -20,7 +20,7 @@ from neff_bench.simulator.operations.declaration import operation
 from neff_bench.simulator.recording import check, views
 from neff_bench.simulator.recording.recorder import NkiInstruction, emit, invalid, recorder
 from neff_bench.simulator.recording.replica_group import ranks_of
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _SENT, _SENT_FROM, _RECEIVED, _RECEIVED_AT = range(4)
 """The rows."""
@@ -151,9 +151,9 @@ def _record(
         raise invalid(f"{op}: {dsts[0]!r} cannot be cut into {len(groups[0])} equal parts")
     table = check.tensor(op, "metadata_tensor", metadata)
     row = _received_row(op, table, len(groups[0]), 4 if explicit else 3)
-    writes = {"dst0": access(dsts[0])} | ({} if counts_known else {"received": access(row)})
+    writes = {"dst0": dsts[0]} | ({} if counts_known else {"received": row})
     attributes = {"groups": groups, "tensors": 1, "sync": recorder().meeting(op), "explicit": explicit}
-    return emit(op, "sync", writes, {"src0": access(srcs[0]), "metadata": access(table)}, attributes)
+    return emit(op, "sync", writes, {"src0": srcs[0], "metadata": table}, attributes)
 
 
 def _received_row(op: str, table: NkiTensor, ranks: int, rows: int) -> NkiTensor:

@@ -7,12 +7,11 @@ from numbers import Integral
 from typing import Any
 
 from neff_bench.simulator.native.recorder import compiled_form
-from neff_bench.simulator.program import Access
 from neff_bench.simulator.recording.enums import engine as engine_enum
 from neff_bench.simulator.recording.enums import word
 from neff_bench.simulator.recording.numbers import number_of
 from neff_bench.simulator.recording.recorder import invalid, recorder
-from neff_bench.simulator.recording.tensor import NkiTensor, access
+from neff_bench.simulator.recording.tensor import NkiTensor
 
 _UNKNOWN = engine_enum.unknown
 
@@ -55,7 +54,7 @@ def same_tile(op: str, key: str, value: NkiTensor, like: NkiTensor) -> None:
 
 
 @compiled_form
-def vector(op: str, key: str, value: NkiTensor, partitions: int) -> Access:
+def vector(op: str, key: str, value: NkiTensor, partitions: int) -> NkiTensor:
     """Return a per-partition operand: one element in each of `partitions` partitions; surplus partitions are not read."""
     if value.storage.memory == "hbm":
         raise invalid(f"{op}: {key} must be in SBUF or PSUM; {value!r} is in HBM")
@@ -63,12 +62,12 @@ def vector(op: str, key: str, value: NkiTensor, partitions: int) -> Access:
         raise invalid(f"{op}: {key} must hold one element in each partition; {value!r} holds {free(value)}")
     if value.shape[0] < partitions:
         raise invalid(f"{op}: {key} has {value.shape[0]} partitions, expected {partitions}: {value!r}")
-    return access(value if value.shape[0] == partitions else value.slice(0, 0, partitions))
+    return value if value.shape[0] == partitions else value.slice(0, 0, partitions)
 
 
 @compiled_form
 def operand(
-    op: str, key: str, value: Any, partitions: int, reads: dict[str, Access], attributes: dict[str, Any]
+    op: str, key: str, value: Any, partitions: int, reads: dict[str, NkiTensor], attributes: dict[str, Any]
 ) -> None:
     """Put a tensor of one element in each partition into `reads`, a number into `attributes`, None nowhere."""
     if type(value) is NkiTensor:

@@ -184,15 +184,21 @@ def recorder() -> Recorder:
 
 
 def emit(
-    op: str, engine: Engine, writes: dict[str, Access], reads: dict[str, Access], attributes: dict[str, Any]
+    op: str, engine: Engine, writes: dict[str, Any], reads: dict[str, Any], attributes: dict[str, Any]
 ) -> NkiInstruction:
-    """Append one instruction to the kernel that runs now; its source is the first line up the stack that is not the dialect's. Raises KernelError."""
+    """Append one instruction to the kernel that runs now; its source is the first line up the stack that is not the dialect's. Operands are tensors
+    of the dialect, or an `Access`. Raises KernelError."""
     now = recorder()
     source = now.fixed_source
     if source < 0:
         source = now.places.source(1)
-    now.written().append(Instruction(op, engine, writes, reads, attributes, source))
+    to, of = ({name: _access(operand) for name, operand in operands.items()} for operands in (writes, reads))
+    now.written().append(Instruction(op, engine, to, of, attributes, source))
     return _ISSUED
+
+
+def _access(operand: Any) -> Access:
+    return operand if isinstance(operand, Access) else operand.access()
 
 
 if not TYPE_CHECKING and _core is not None:

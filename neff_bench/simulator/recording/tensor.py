@@ -347,6 +347,10 @@ class NkiTensor(View):
         """Refuse what is not modelled: indirection inside a tensor (NeuronCore-v4)."""
         raise not_modelled("tensor indirection (.indirect, NeuronCore-v4)")
 
+    def access(self) -> Access:
+        """Return the operand that an instruction records for it."""
+        return access(self)
+
     def index_access(self) -> Access:
         """Return the one element that a run-time index reads. Raises when the tensor holds more than one."""
         if self.size != 1:

@@ -248,9 +248,11 @@ def rule(work, name, value, like):
     }[name]
     named = {"value": value, "like": like} if name == "on_chip" else {}
     try:
-        return work("op", *arguments, **named), reads, attributes
+        made = work("op", *arguments, **named)
+        operands = {key: tensor.access(operand) for key, operand in reads.items()}
+        return made and tensor.access(made), operands, attributes
     except SimulatorError as error:
-        return type(error), error.what, reads, attributes
+        return type(error), error.what, [*reads], attributes
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         return type(error), str(error)
 

@@ -155,7 +155,9 @@ def _columns(steps: Any, kind: np.ndarray, names: tuple[str, ...]) -> Columns:
         role, name = steps.uses(names)
         return numbers(role, "int8"), numbers(name, "int32")
 
-    of_views = Views._make(map(numbers, views, Views._make(("int64",) * 2 + ("int32",) * 3 + ("int64",) * 3)))
+    of_views = Views._make(
+        map(numbers, views, ("int64", "int64", "int32", "int32", "int32", "int64", "int64", "int64"))
+    )
     return Columns(kind, numbers(use_start), numbers(view, "int32"), of_views, uses)
 
 

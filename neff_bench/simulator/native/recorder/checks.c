@@ -54,15 +54,17 @@ static int is_vector(PyObject *value, PyObject *partitions)
 PyObject *vector(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     (void)module;
-    if (count == 4 && is_vector(given[2], given[3]))
-        return access_of(NULL, given[2]);
+    if (count == 4 && is_vector(given[2], given[3])) {
+        Py_INCREF(given[2]);
+        return given[2];
+    }
     return call_plain(plain.vector, NULL, given, count, NULL);
 }
 
 /* operand(op, key, value, partitions, reads, attributes) */
 PyObject *operand(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
-    PyObject *key = count == 6 ? given[1] : NULL, *value = count == 6 ? given[2] : NULL, *access;
+    PyObject *key = count == 6 ? given[1] : NULL, *value = count == 6 ? given[2] : NULL;
     int status = -1;
 
     (void)module;
@@ -72,9 +74,7 @@ PyObject *operand(PyObject *module, PyObject *const *given, Py_ssize_t count)
         if (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) {
             status = PyDict_SetItem(given[5], key, value);
         } else if (is_vector(value, given[3])) {
-            access = access_of(NULL, value);
-            status = access ? PyDict_SetItem(given[4], key, access) : -1;
-            Py_XDECREF(access);
+            status = PyDict_SetItem(given[4], key, value);
         }
     }
     if (status == 0)

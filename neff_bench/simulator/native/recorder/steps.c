@@ -208,9 +208,9 @@ int add_operand(struct steps *steps, PyObject *operand)
     PyObject *access = operand, *dynamic = NULL;
     int64_t number;
 
-    if (is_view(operand)) {
+    if ((PyObject *)Py_TYPE(operand) != plain.type_access) {
         const struct view *view = (struct view *)operand;
-        if (is_plain(view, storage_of(view)))
+        if (is_view(operand) && is_plain(view, storage_of(view)))
             return add_use(steps, view_of_tensor(steps, view, storage_of(view)));
         access = access_of(NULL, operand);
         if (!access)

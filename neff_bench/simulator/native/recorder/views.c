@@ -22,7 +22,7 @@ int is_number(PyObject *object, Py_ssize_t *value)
 }
 
 /* Of slices and of ranges. */
-static struct getter start_of = {"start"}, stop_of = {"stop"}, step_of = {"step"}, first_of = {"start"}, size_of = {"size"};
+static struct getter stop_of = {"stop"}, first_of = {"start"}, size_of = {"size"};
 
 /* The same for a bound of a slice or a range; None leaves `value` alone. */
 static int is_bound(PyObject *slice, struct getter *getter, Py_ssize_t *value)
@@ -43,10 +43,15 @@ static void keep(struct part *part, Py_ssize_t size, Py_ssize_t stride)
 /* 1 when a slice of single steps lies inside of a dimension. */
 static int add_slice(struct part *part, PyObject *slice, Py_ssize_t size, Py_ssize_t stride)
 {
-    Py_ssize_t start = 0, stop = size, step = 1;
+    Py_ssize_t start, stop, step;
 
-    if (!is_bound(slice, &start_of, &start) || !is_bound(slice, &stop_of, &stop) || !is_bound(slice, &step_of, &step))
+    if (PySlice_Unpack(slice, &start, &stop, &step) < 0)
         return 0;
+    if (stop == PY_SSIZE_T_MAX) { /* none is given, or it is larger */
+        stop = size;
+        if (!is_bound(slice, &stop_of, &stop))
+            return 0;
+    }
     if (start < 0 || start >= stop || stop > size || step != 1)
         return 0;
     part->offset += start * stride;
