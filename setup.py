@@ -78,7 +78,5 @@ class Wheel(bdist_wheel):
         super().run()
 
 
-# The core uses nothing of Python, so it compiles without Python's headers, which the recorder's extension needs.
-core = extension("core", within(FOLDER))
-recorder = extension("recorder.core", [*within(f"{FOLDER}/recorder"), f"{FOLDER}/numbers.c"])
-setup(ext_modules=[core, recorder, *of_passes()], cmdclass={"bdist_wheel": Wheel})
+recorder = extension("recorder.core", within(f"{FOLDER}/recorder"))
+setup(ext_modules=[recorder, *of_passes()], cmdclass={"bdist_wheel": Wheel})

@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "simulator" / "native"
-PARTS = {"core": "core*.so", "passes": "passes*.so", "recorder": "recorder/core*.so"}
+PARTS = {"passes": "passes*.so", "recorder": "recorder/core*.so"}
 _INNER = "@cython.cfunc\n@cython.nogil\n@cython.exceptval(check=False)\n"
 
 
 def c_files() -> list[Path]:
-    """Return the C files and their headers, by name: those of the core, and in `recorder/` those of the recorder's extension."""
+    """Return the C files and their headers, by name; those of the recorder's extension lie in `recorder/`."""
     return sorted(FOLDER.rglob("*.[ch]"))
 
 
@@ -55,7 +55,7 @@ def slow() -> str | None:
     for part, pattern in PARTS.items():
         if usable(part) is None:
             built = next(FOLDER.glob(pattern), None)
-            why.append(f"{built} {_wrong(built)}" if built is not None else f"the compiled {part} is absent")
+            why.append(f"{built} {_wrong(built)}" if built is not None else f"no compiled {part}")
     if not why:
         return None
     return f"about 3 times slower: {'; '.join(why)}; to build them: pip install -e . in a checkout, or install neff-bench again"

@@ -1,7 +1,6 @@
 """Passes over columns, one file for each: compiled where there was a compiler, else the same files as Python runs them.
 
-`run` calls a pass that is written in Python. Those in C, which `call` calls, have a plain form in Python beside the place that calls them,
-with the same bits. tests/simulator/native compares both forms of both. `library()` is None where nothing was compiled.
+`run` calls a pass. tests/simulator/native compares both forms.
 """
 
 from __future__ import annotations
@@ -16,23 +15,10 @@ from typing import Any
 from neff_bench.simulator.native.cython import Column
 from neff_bench.system.compiled import usable
 
-NO_MEMORY = -1
-"""What a pass returns when it cannot allocate."""
-
-
-@cache
-def library() -> ctypes.CDLL | None:
-    """Return the compiled C passes; None where they are not compiled, or from other sources than those that lie here, or for another machine."""
-    path = usable("core")
-    try:
-        return ctypes.CDLL(str(path)) if path is not None else None
-    except OSError:
-        return None
-
 
 @cache
 def compiled_passes() -> ModuleType | None:
-    """Return the compiled passes that are written in Python; None where `library` is None."""
+    """Return the compiled passes; None where they are not compiled, or from other sources than those that lie here, or for another machine."""
     if usable("passes") is None:
         return None
     try:
@@ -43,7 +29,7 @@ def compiled_passes() -> ModuleType | None:
 
 def run(work: Callable[[Any], int], struct: Any) -> int:
     """Run a pass on a struct of numbers and arrays; return the part of its answer that is not in these arrays."""
-    compiled = compiled_passes() if library() is not None else None
+    compiled = compiled_passes()
     if compiled is None:
         lists = _lists(struct)
         result = work(lists)
@@ -96,40 +82,6 @@ def _give_back(lists: Any, struct: Any) -> None:
             _give_back(found, value)
         elif isinstance(kind, Column) and not kind.const:
             value[...] = found
-
-
-def call(name: str, *arguments: Any) -> int:
-    """Run a pass: the answer that is not in its columns, often a count. Raises MemoryError.
-
-    A number is passed as int64 or double, an array as its address, and a tuple as a struct: see `record`.
-    """
-    result: int = _pass(name)(*map(_passed, arguments))
-    if result == NO_MEMORY:
-        raise MemoryError(f"the compiled pass {name} has no memory")
-    return result
-
-
-@cache
-def _pass(name: str) -> Any:
-    found = getattr(library(), name)
-    found.restype = ctypes.c_int64
-    return found
-
-
-def _passed(argument: Any) -> Any:
-    if isinstance(argument, int):
-        return ctypes.c_int64(argument)
-    if isinstance(argument, float):
-        return ctypes.c_double(argument)
-    if isinstance(argument, bytes):
-        return ctypes.c_char_p(argument)
-    return _record(argument) if isinstance(argument, tuple) else ctypes.c_int64(address(argument))
-
-
-def _record(fields: tuple[Any, ...]) -> ctypes.Array[ctypes.c_int64]:
-    """Return the C struct for numbers and for the addresses of arrays."""
-    words = [field if isinstance(field, int) else address(field) for field in fields]
-    return (ctypes.c_int64 * len(words))(*words)
 
 
 def address(array: Any) -> int:

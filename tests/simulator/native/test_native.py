@@ -10,26 +10,24 @@ from neff_bench.system import compiled
 
 @pytest.fixture
 def looked_up_again():
-    for found in (native.library, native.compiled_passes):
-        found.cache_clear()
+    native.compiled_passes.cache_clear()
     yield
-    for found in (native.library, native.compiled_passes):
-        found.cache_clear()
+    native.compiled_passes.cache_clear()
 
 
-def test_a_library_of_other_sources_is_not_used(monkeypatch, looked_up_again):
+def test_a_part_of_other_sources_is_not_used(monkeypatch, looked_up_again):
     monkeypatch.setattr(compiled, "digest", lambda: "0" * 16)
-    assert native.library() is None
-    assert "core.abi3.so is not of these sources" in compiled.slow()
+    assert native.compiled_passes() is None
+    assert "passes.abi3.so is not of these sources" in compiled.slow()
 
 
-def test_a_file_that_is_no_library_is_not_used(monkeypatch, tmp_path, looked_up_again):
-    (tmp_path / "core.abi3.so").write_bytes(b"of another machine")
+def test_a_file_that_is_no_extension_is_not_used(monkeypatch, tmp_path, looked_up_again):
+    (tmp_path / "passes.abi3.so").write_bytes(b"of another machine")
     monkeypatch.setattr(compiled, "FOLDER", tmp_path)
-    assert native.library() is None
+    assert native.compiled_passes() is None
 
 
-@pytest.mark.skipif(native.library() is None, reason="the core is not compiled here")
+@pytest.mark.skipif(native.compiled_passes() is None, reason="the passes are not compiled here")
 @pytest.mark.parametrize("part", compiled.PARTS)
 @pytest.mark.parametrize("kept", [0.01, 0.5, 0.9, 0.9999])
 def test_a_part_that_was_cut_off_is_not_loaded(part, kept, monkeypatch, tmp_path):
@@ -43,7 +41,7 @@ def test_a_part_that_was_cut_off_is_not_loaded(part, kept, monkeypatch, tmp_path
     assert compiled.usable(part) == copy
     copy.write_bytes(data[: int(kept * len(data))])
     assert compiled.usable(part) is None
-    assert f"{copy} is cut off" in compiled.slow() and "is absent" in compiled.slow()
+    assert f"{copy} is cut off" in compiled.slow() and "no compiled " in compiled.slow()
 
 
 @pytest.mark.parametrize("changed", [path.name for path in (*compiled.c_files(), *compiled.pass_files())])
@@ -55,7 +53,7 @@ def test_a_change_of_any_file_changes_the_digest(changed, monkeypatch, tmp_path)
     assert compiled.digest() != before
 
 
-@pytest.mark.skipif(native.library() is None, reason="the passes are not compiled here")
+@pytest.mark.skipif(native.compiled_passes() is None, reason="the passes are not compiled here")
 def test_an_edited_pass_is_not_shadowed_by_its_compiled_form(monkeypatch, tmp_path, looked_up_again):
     folder = shutil.copytree(compiled.FOLDER, tmp_path / "native")
     monkeypatch.setattr(compiled, "FOLDER", folder)
@@ -67,7 +65,7 @@ def test_an_edited_pass_is_not_shadowed_by_its_compiled_form(monkeypatch, tmp_pa
     assert native.compiled_passes() is None
 
 
-@pytest.mark.skipif(native.library() is None, reason="the passes are not compiled here")
+@pytest.mark.skipif(native.compiled_passes() is None, reason="the passes are not compiled here")
 @pytest.mark.parametrize("other", [np.zeros(4, np.float32), np.zeros(8)[::2]])
 def test_an_array_that_a_compiled_pass_would_misread_is_refused(other):
     columns = loop.Moves(*[np.zeros(4, column.dtype) for column in loop.Moves._types])

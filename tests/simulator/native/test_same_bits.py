@@ -1,4 +1,4 @@
-"""The compiled core and the plain path give the same bits."""
+"""The compiled parts and the plain path give the same bits."""
 
 from dataclasses import fields
 
@@ -21,7 +21,7 @@ from neff_bench.simulator.timing.schedule import schedule
 from tests.golden.programs import OURS
 from tests.simulator.native.random_programs import programs
 
-pytestmark = pytest.mark.skipif(native.library() is None, reason="the core is not compiled here")
+pytestmark = pytest.mark.skipif(native.compiled_passes() is None, reason="the passes are not compiled here")
 
 
 def same(one, other, where=""):
@@ -47,7 +47,7 @@ def same(one, other, where=""):
 def plain(work, program):
     """What `work` gives where nothing is compiled, of a program that keeps nothing that was compiled."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "library", lambda: None)
+        patch.setattr(native, "compiled_passes", lambda: None)
         vars(program).clear()
         return work(program)
 

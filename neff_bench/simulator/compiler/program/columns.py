@@ -114,7 +114,7 @@ def table_of(program: Program) -> Table:
 
 def tabulated(buffers: Sequence[Buffer], cores: Sequence[Sequence[Instruction]]) -> Table:
     """Return a program as columns. `cores`: the instructions of each core, whose views are in `buffers`. Raises KeyError for a dtype that is not in `DTYPES`."""
-    core = compiled() if native.library() is not None else None
+    core = compiled() if native.compiled_passes() is not None else None
     return _plain(buffers, cores) if core is None else _compiled(core, buffers, cores)
 
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "../numbers.h"
+#include "numbers.h"
 #include "recorder.h"
 
 #define CHUNK 1024

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "../numbers.h"
+#include "numbers.h"
 #include "recorder.h"
 
 #define MOST_OPERANDS 1024

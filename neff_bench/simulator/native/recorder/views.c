@@ -177,8 +177,9 @@ PyObject *getitem(PyObject *self, PyObject *key)
 {
     struct view *view = (struct view *)self;
     struct storage *storage = storage_of(view);
-    struct part part = {.dimensions = 0};
+    struct part part; /* to clear all of it takes as long as to index */
 
+    part.dimensions = 0;
     if (storage && is_number(view->fields[OFFSET], &part.offset) &&
         add_all(&part, key, view->fields[SHAPE], view->fields[STRIDES], lies_on_chip(storage)))
         return moved(view, &part);

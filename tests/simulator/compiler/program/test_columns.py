@@ -24,9 +24,9 @@ def copy(dst, src, name="src"):
 @pytest.fixture(params=["compiled", "plain"])
 def tabulate(request, monkeypatch):
     if request.param == "plain":
-        monkeypatch.setattr(native, "library", lambda: None)
-    elif native.library() is None:
-        pytest.skip("the core is not compiled here")
+        monkeypatch.setattr(native, "compiled_passes", lambda: None)
+    elif native.compiled_passes() is None:
+        pytest.skip("the passes are not compiled here")
     return tabulated
 
 
