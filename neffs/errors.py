@@ -15,13 +15,17 @@ class CaseError(NeffsError):
     """A case that cannot exist: an unknown dtype, target and LNC that do not fit, an unsafe name."""
 
 
-class BundleError(NeffsError):
-    """`path` is not a good bundle: unreadable, incomplete or changed; `what` says why."""
+class PathError(NeffsError):
+    """Something is wrong with `path`; `what` says what."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(f"{path}: {what}")
         self.path = path
         self.what = what
+
+
+class BundleError(PathError):
+    """`path` is not a good bundle: unreadable, incomplete or changed."""
 
     @property
     def name(self) -> str:
@@ -29,10 +33,5 @@ class BundleError(NeffsError):
         return self.path.name
 
 
-class StoreError(NeffsError, WrongCall):
-    """`path` cannot be used as a store (or the part of it that `path` names); `what` says why."""
-
-    def __init__(self, path: Path, what: str) -> None:
-        super().__init__(f"{path}: {what}")
-        self.path = path
-        self.what = what
+class StoreError(PathError, WrongCall):
+    """`path` cannot be used as a store (or the part of it that `path` names)."""

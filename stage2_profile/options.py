@@ -217,13 +217,10 @@ class Options(CaseOptions, ClusterOptions, OutputOptions):
     @property
     def steps(self) -> Steps:
         """Which part of the work; at most one may be asked for. Raises `WrongCall`."""
-        asked: list[Steps] = []
-        if self.capture_only:
-            asked.append("capture")
-        if self.view_only:
-            asked.append("view")
-        if self.parse_only:
-            asked.append("parse")
+        said: tuple[tuple[Steps, bool], ...] = (
+            *(("capture", self.capture_only), ("view", self.view_only), ("parse", self.parse_only)),
+        )
+        asked = [step for step, is_asked in said if is_asked]
         if len(asked) > 1:
             raise WrongCall("--capture-only, --view-only and --parse-only exclude each other")
         if self.force and asked and asked != ["capture"]:

@@ -24,8 +24,7 @@ from neff_bench.stage2_profile.capture.tools import Kind, Tool
 from neff_bench.stage2_profile.errors import CaptureFailed, ProfileError, RunDamaged
 from neff_bench.stage2_profile.metrics.by_rank import read_summaries
 from neff_bench.stage2_profile.metrics.check import Compare
-from neff_bench.stage2_profile.metrics.derived import total_times_s
-from neff_bench.stage2_profile.metrics.median import half_width_percent
+from neff_bench.stage2_profile.metrics.derived import half_width_percent, total_times_s
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.metrics.summarise import (
     failed_row,

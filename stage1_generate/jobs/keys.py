@@ -115,11 +115,6 @@ class Keys:
         return self._readers[own]
 
 
-def simulator_modules(route: str) -> list[str]:
-    """Return the names of the modules that `neuron-sim compile` may load for a route."""
-    return Closures((IMPORT_ROOT,)).modules(_COMPILE, without=_not_for(route))
-
-
 def _not_for(route: str) -> tuple[str, ...]:
     """Return the modules whose imports do not count: nothing of them runs when a case of this route is compiled."""
     return _FACES if route == "xla" else (*_FACES, *_XLA_ONLY)

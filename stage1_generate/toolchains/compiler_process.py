@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import IO
 
 from neff_bench.installation import IMPORT_ROOT
@@ -21,14 +20,6 @@ from neff_bench.system.endings import ending
 
 _BLOCK_BYTES = 64 * 1024
 _TAIL_BYTES = 8 * 1024
-
-
-@dataclass(frozen=True)
-class Output:
-    """Holds what a command that ended well said last. `time_s`: wall time."""
-
-    output_tail: str
-    time_s: float
 
 
 def python_environment() -> dict[str, str]:
@@ -50,8 +41,8 @@ def end_with_builder() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Output:
-    """Run to the end in the current directory. Raises `BuildError` with its last error line when it fails."""
+def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> float:
+    """Run to the end in the current directory; returns the wall time in seconds. Raises `BuildError` with its last error line when it fails."""
     start = time.perf_counter()
     if module_of(argv) is not None and may_fork():
         read, write = os.pipe()
@@ -72,7 +63,7 @@ def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Ou
         returncode = process.returncode
     if returncode != 0:
         raise BuildError(reason(returncode, text))
-    return Output(text, time.perf_counter() - start)
+    return time.perf_counter() - start
 
 
 def _pass_on(output: IO[bytes]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from neff_bench.neffs import findings
 from neff_bench.neffs.bundle import Bundle, Manifest
@@ -18,7 +18,7 @@ from neff_bench.sdk.words import FlagAbsent
 from neff_bench.stage2_profile.capture import arguments, nrtpy, runs
 from neff_bench.stage2_profile.capture.conditions import Neighbour, conditions_of, unexplained
 from neff_bench.stage2_profile.capture.cores import CorePool, Slot
-from neff_bench.stage2_profile.capture.environment import capture_environment, recorded, tool_environment
+from neff_bench.stage2_profile.capture.environment import capture_environment, tool_environment
 from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_words, refused_flag
 from neff_bench.stage2_profile.capture.process import Finished, Limits, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
@@ -139,12 +139,7 @@ class Attempts:
         return self._run(self._argv(self.tool.argv), argv, slot, hold, "capture")
 
     def _run(
-        self,
-        argv: Sequence[str],
-        shown: Sequence[str],
-        slot: Slot,
-        hold: Sequence[int],
-        step: Literal["capture", "systrace"],
+        self, argv: Sequence[str], shown: Sequence[str], slot: Slot, hold: Sequence[int], step: runs.Step
     ) -> Finished:
         env = self._environment(slot)
         folder, log = self.work / runs.SYSTEM, "system.log"
@@ -152,17 +147,7 @@ class Attempts:
             folder, log = self.work, f"capture-{len(self.commands) + 1}.log" if self.commands else LOG
         done = run(argv, folder, env, Limits(self.options.timeout_s, self.options.stop), hold, self.options.warm)
         (self.work / log).write_bytes(done.stdout + done.stderr)
-        self.commands.append(
-            runs.Command(
-                step=step,
-                argv=tuple(shown),
-                environment=recorded(env),
-                exit_code=done.exit_code,
-                timed_out=done.timed_out,
-                seconds=round(done.seconds, 3),
-                log=log,
-            )
-        )
+        self.commands.append(runs.called(step, shown, env, done, log))
         return done
 
     def _environment(self, slot: Slot) -> dict[str, str]:

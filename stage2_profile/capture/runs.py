@@ -24,7 +24,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -37,6 +37,8 @@ from neff_bench.neffs.bundle import LOCK, PROFILES
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, plain_status, seal, sum_file, wrong_file
 from neff_bench.neffs.findings import Finding
 from neff_bench.stage2_profile.capture.conditions import Conditions
+from neff_bench.stage2_profile.capture.environment import recorded
+from neff_bench.stage2_profile.capture.process import Finished
 from neff_bench.stage2_profile.errors import RunDamaged
 from neff_bench.system.decoding import decoder
 from neff_bench.system.files import sync, write_whole
@@ -57,16 +59,32 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 _TIME = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9]{6}")
 
 
+Step = Literal["capture", "view", "show-session", "systrace"]
+
+
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a tool. `argv`: as called in the run's directory; `environment`: the variables that matter."""
 
-    step: Literal["capture", "view", "show-session", "systrace"]
+    step: Step
     argv: tuple[str, ...]
     environment: dict[str, str]
     exit_code: int
     timed_out: bool
     seconds: float
     log: str
+
+
+def called(step: Step, argv: Sequence[str], env: Mapping[str, str], done: Finished, log: str) -> Command:
+    """Return the record of a call that is done."""
+    return Command(
+        step=step,
+        argv=tuple(argv),
+        environment=recorded(env),
+        exit_code=done.exit_code,
+        timed_out=done.timed_out,
+        seconds=round(done.seconds, 3),
+        log=log,
+    )
 
 
 class Execution(msgspec.Struct, frozen=True, kw_only=True):
@@ -273,6 +291,16 @@ def run_directories(bundle: Path) -> list[Path]:
     return [bundle / PROFILES / name for name in sorted(filter(order, names), key=order, reverse=True)]  # type: ignore[arg-type]
 
 
+def readable(bundle: Path, damaged: list[str] | None = None) -> Iterator[tuple[Path, Run]]:
+    """Yield the runs of a bundle that can be read, newest first. `damaged`: gets what is wrong with the others."""
+    for path in run_directories(bundle):
+        try:
+            yield path, read_run(path)
+        except RunDamaged as error:
+            if damaged is not None:
+                damaged.append(str(error))
+
+
 @dataclass(frozen=True)
 class Best:
     """The run that speaks for a bundle. `damaged`: what is wrong with runs that may have been better."""
@@ -288,12 +316,7 @@ def best_run(bundle: Path, neff_sha256: str | None, *, traced: bool | None = Non
     """
     others: dict[str, tuple[Path, Run]] = {}
     damaged: list[str] = []
-    for path in run_directories(bundle):
-        try:
-            run = read_run(path)
-        except RunDamaged as error:
-            damaged.append(str(error))
-            continue
+    for path, run in readable(bundle, damaged):
         if run.neff_sha256 != neff_sha256 or traced not in (None, run.tool != UNTRACED):
             continue
         if run.status == "viewed":
@@ -307,15 +330,10 @@ def series(bundle: Path, run: Run) -> list[tuple[Path, Run]]:
     left out: the others give the median."""
     if run.series is None:
         return []
-    found = []
-    for path in run_directories(bundle):
-        try:
-            other = read_run(path)
-        except RunDamaged:
-            continue
-        if (other.series, other.neff_sha256, other.status) == (run.series, run.neff_sha256, "viewed"):
-            found.append((path, other))
-    return found
+    asked = (run.series, run.neff_sha256, "viewed")
+    return [
+        (path, other) for path, other in readable(bundle) if (other.series, other.neff_sha256, other.status) == asked
+    ]
 
 
 @contextmanager
@@ -372,8 +390,8 @@ def publish(work: Path, run: Run) -> tuple[Path, Run]:
     final = work.with_name(work.name.removeprefix(WORK))
     os.rename(work, final)
     sync(final.parent)
-    for path in run_directories(final.parent.parent):
-        if path != final and _failed(path):
+    for path, old in readable(final.parent.parent):
+        if path != final and old.status == "failed":
             remove(path)
     return final, run
 
@@ -383,10 +401,3 @@ def remove(path: Path) -> None:
     leftover = path.with_name(f"{WORK}{path.name}")
     os.rename(path, leftover)
     shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _failed(directory: Path) -> bool:
-    try:
-        return read_run(directory).status == "failed"
-    except RunDamaged:
-        return False

@@ -23,7 +23,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from neff_bench.stage2_profile.metrics.rows import BAD, METRICS
 from neff_bench.terminal.answer import many
@@ -38,6 +40,8 @@ SAME = 1e-9
 """Relative difference below which two numbers are one number that was written twice."""
 SMALLEST_PERCENT = 0.1
 """A simulated time that changes by less is the same."""
+TIME_PERCENT = 1.0
+"""A measured time that changes by less is the same, unless told otherwise."""
 COUNTERS = (
     "matmul_instruction_count",
     "instruction_count",
@@ -69,13 +73,12 @@ class Pairing:
     only_b: list[Record] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Holds what decides about a case. `times`: metrics in us. `time_percent`: a measured time that changed by less is the same.
     `counters`: exact metrics, of which any rise is worse."""
 
     times: tuple[str, ...] = ("total_time_us",)
-    time_percent: float = 1.0
+    time_percent: Annotated[float, msgspec.Meta(ge=0, lt=100)] = TIME_PERCENT
     counters: tuple[str, ...] = COUNTERS
 
 
@@ -199,7 +202,7 @@ def _metrics(a: Record, b: Record, label: str, names: Sequence[str], time_percen
             yield _said(b, label, name, (a.get(name), b.get(name)), verdict, why)
 
 
-def verdict_of(a: Record, b: Record, name: str, time_percent: float = Config.time_percent) -> tuple[Verdict, str]:
+def verdict_of(a: Record, b: Record, name: str, time_percent: float = TIME_PERCENT) -> tuple[Verdict, str]:
     """Return the verdict on a metric of two rows, b against a, and why it is one that the numbers alone do not give."""
     before, after = a.get(name), b.get(name)
     if before is None or after is None:

@@ -16,7 +16,7 @@ from neff_bench.parsers.plausibility import PEAK_FACTOR, active_s, beside_progra
 from neff_bench.stage2_profile.metrics.metric import interquartile_range
 from neff_bench.stage2_profile.metrics.plausible import of_numbers
 from neff_bench.stage2_profile.metrics.rows import Row
-from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
+from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes
 
 if TYPE_CHECKING:
     from neff_bench.parsers.neff import Neff
@@ -151,7 +151,7 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
     from neff_bench.parsers.ntff import read_ntff
 
     trace = read_ntff(path)
-    numbers = trace_numbers([trace], model_flops=about.model_flops, peak=about.peak_tflops)
+    numbers = row_numbers(traces=[trace], model_flops=about.model_flops, peak=about.peak_tflops)
     wrong = of_numbers(numbers)
     return Row(
         case=case.name,

@@ -8,14 +8,12 @@ counters: [dma_packet_count, hbm_read_bytes]
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
 from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.compare.comparison import COMPARED
 from neff_bench.stage2_profile.compare.verdict import Config
-from neff_bench.stage2_profile.metrics.metric import Metric
 
 
 def read_config(path: Path | None) -> Config:
@@ -33,27 +31,15 @@ def read_config(path: Path | None) -> Config:
     except RecursionError:
         raise WrongCall(f"--config {path}: nested too deep") from None
     try:
-        config = msgspec.convert(said, _File)
+        config = msgspec.convert(said, Config)
     except msgspec.ValidationError as error:
-        known = ", ".join(_File.__struct_fields__)
+        known = ", ".join(Config.__struct_fields__)
         raise WrongCall(f"--config {path}: {error}; expected a mapping with {known}") from None
-    for key, names, fits in (("times", config.times, _is_time), ("counters", config.counters, _is_counter)):
-        allowed = [name for name, metric in COMPARED.items() if metric.better == "lower" and fits(metric)]
+    lower = {name: metric for name, metric in COMPARED.items() if metric.better == "lower"}
+    times = [name for name, metric in lower.items() if not metric.exact and metric.unit == "us"]
+    counters = [name for name, metric in lower.items() if metric.exact]
+    for key, names, allowed in (("times", config.times, times), ("counters", config.counters, counters)):
         wrong = next((name for name in names if name not in allowed), None)
         if wrong is not None:
             raise WrongCall(f"--config {path}: {key}: found {wrong!r:.80}, expected a list of {', '.join(allowed)}")
-    return Config(config.times, config.time_percent, config.counters)
-
-
-class _File(msgspec.Struct, forbid_unknown_fields=True):
-    times: tuple[str, ...] = Config.times
-    time_percent: Annotated[float, msgspec.Meta(ge=0, lt=100)] = Config.time_percent
-    counters: tuple[str, ...] = Config.counters
-
-
-def _is_time(metric: Metric) -> bool:
-    return not metric.exact and metric.unit == "us"
-
-
-def _is_counter(metric: Metric) -> bool:
-    return metric.exact
+    return config

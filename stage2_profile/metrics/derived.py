@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from neff_bench.parsers.summary import Summary
-from neff_bench.stage2_profile.metrics.median import median_interval
-from neff_bench.stage2_profile.metrics.metric import Evidence, Numbers, interquartile_range
+from neff_bench.stage2_profile.metrics.metric import Evidence, Numbers, Source, interquartile_range
 
 US_PER_S = 1e6
 _THROTTLE_ACTIVE = re.compile(r"throttle_active_nc\d+_time_ns")
-
-
-def peak_tflops(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Return the peak rate of the logical core for the dtype."""
-    return evidence.peak_tflops
-
-
-def model_flops(evidence: Evidence, numbers: Numbers) -> int | None:
-    """Return the FLOPs of the case's mathematics."""
-    return evidence.model_flops
-
-
-def executions(evidence: Evidence, numbers: Numbers) -> int:
-    """Return how many executions the numbers come from."""
-    return len(evidence.summaries) + len(evidence.traces)
+CONFIDENCE = 0.95
+FEWEST = 6
+"""Below it not even the smallest and the largest value enclose the median with 95 %: 1 - 2 * 0.5**6 = 0.969."""
 
 
 def mfu_percent(evidence: Evidence, numbers: Numbers) -> float | None:
@@ -57,43 +45,52 @@ def throttle_active_us(evidence: Evidence, numbers: Numbers) -> float | None:
     return statistics.median(known) if known else None
 
 
-def execution_ci_low_us(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Return the lower end of the 95 % confidence interval of the median over the executions of one capture; None for too few of them, and
-    for several captures, which have an interval of their own."""
-    interval = _execution_interval(evidence)
-    return interval[0] * US_PER_S if interval else None
-
-
-def execution_ci_high_us(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Return the upper end of it."""
-    interval = _execution_interval(evidence)
-    return interval[1] * US_PER_S if interval else None
-
-
-def _execution_interval(evidence: Evidence) -> tuple[float, float] | None:
-    if evidence.captures:
-        return None
-    return median_interval([each.total_time_s for each in evidence.summaries if each.total_time_s is not None])
-
-
-def capture_count(evidence: Evidence, numbers: Numbers) -> int | None:
-    """Return how often the case was captured; None where it was once."""
-    return len(evidence.captures) or None
-
-
-def total_time_ci_low_us(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Return the lower end of the 95 % confidence interval of the median total time; None for too few captures."""
-    interval = median_interval(total_times_s(evidence.captures))
-    return interval[0] * US_PER_S if interval else None
-
-
-def total_time_ci_high_us(evidence: Evidence, numbers: Numbers) -> float | None:
-    """Return the upper end of it."""
-    interval = median_interval(total_times_s(evidence.captures))
-    return interval[1] * US_PER_S if interval else None
-
-
 def total_times_s(captures: Sequence[Sequence[Summary]]) -> list[float]:
     """Return the median total time of each capture. Executions of one capture share its circumstances, so they are one sample."""
     totals = [[each.total_time_s for each in one if each.total_time_s is not None] for one in captures]
     return [statistics.median(known) for known in totals if known]
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Return the narrowest pair of ordered values that encloses the median with at least `CONFIDENCE`; None for fewer than `FEWEST`.
+
+    The k-th smallest and the k-th largest of n values enclose it with 1 - 2 * P(binomial(n, 1/2) < k).
+    """
+    count = len(values)
+    if count < FEWEST:
+        return None
+    ordered, rank, outside = sorted(values), 0, 0.0
+    while True:
+        more = outside + math.comb(count, rank) / 2**count
+        if 1 - 2 * more < CONFIDENCE:
+            return ordered[rank - 1], ordered[count - rank]
+        rank, outside = rank + 1, more
+
+
+def half_width_percent(values: Sequence[float]) -> float | None:
+    """Return half of the interval in percent of the median; None where there is no interval."""
+    interval = median_interval(values)
+    return None if interval is None else 50 * (interval[1] - interval[0]) / statistics.median(values)
+
+
+def _ends(samples_s: Callable[[Evidence], Sequence[float]]) -> tuple[Source, Source]:
+    """Return the sources of both ends of the confidence interval of the median of these samples, None for too few of them."""
+
+    def end(at: int) -> Source:
+        def source(evidence: Evidence, numbers: Numbers) -> float | None:
+            interval = median_interval(samples_s(evidence))
+            return interval[at] * US_PER_S if interval else None
+
+        return source
+
+    return end(0), end(1)
+
+
+def _executions_s(evidence: Evidence) -> list[float]:
+    """Return the total times of one capture's executions; none of several captures, which have an interval of their own."""
+    known = [] if evidence.captures else evidence.summaries
+    return [each.total_time_s for each in known if each.total_time_s is not None]
+
+
+execution_ci_low_us, execution_ci_high_us = _ends(_executions_s)
+total_time_ci_low_us, total_time_ci_high_us = _ends(lambda evidence: total_times_s(evidence.captures))

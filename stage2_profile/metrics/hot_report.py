@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from neff_bench.stage2_profile.metrics.hot import CONTROL, Event, Line
@@ -44,7 +44,7 @@ class Hot:
     row: Row
     lines: Sequence[Line] = ()
     events: Sequence[Event] = ()
-    problem: str | None = field(default=None)
+    problem: str | None = None
 
 
 def answer(hots: Sequence[Hot], search: str | None) -> Answer:
@@ -86,11 +86,12 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
         for event in hot.events
     ]
     # Each note stands only where the tables have what it explains.
-    called = [
-        "A line counts what the functions that it calls do. Beside it stands the line in them that takes the most of its time."
-    ]
-    notes = [
-        *called * any(line.innermost != line.where for line in hot.lines),
+    notes = []
+    if any(line.innermost != line.where for line in hot.lines):
+        notes.append(
+            "A line counts what the functions that it calls do. Beside it stands the line in them that takes the most of its time."
+        )
+    notes += [
         "us: time at work; % of engine: its share of all time at work of this engine; waits us: time before it, in which the engine had nothing to do. "
         "These are sums over cores and over instructions, of DMA over packets; two that work at the same time count twice, so a sum can be larger than the total time.",
     ]
@@ -116,42 +117,19 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
 def _records(hot: Hot) -> list[dict[str, Any]]:
     shared = {"case": hot.row.case, "source": hot.row.source, "model": hot.row.model}
     records: list[dict[str, Any]] = [
-        {
-            **shared,
-            "kind": "line",
-            "engine": line.engine,
-            "where": line.where,
-            "innermost": line.innermost,
-            "opcode": line.opcodes,
-            "count": line.count,
-            "core": None,
-            "start_us": None,
-            "time_us": line.time_us,
-            "percent_of_engine": line.percent,
-            "wait_us": line.wait_us,
-            "operands": None,
-        }
-        for line in hot.lines
+        {**vars(line), "kind": "line", "opcode": line.opcodes, "percent_of_engine": line.percent} for line in hot.lines
     ]
-    records += [
-        {
-            **shared,
+    for event in hot.events:
+        where = event.callers[0] if event.callers else event.where
+        one = {
             "kind": "instruction",
-            "engine": event.engine,
-            "where": event.callers[0] if event.callers else event.where,
+            "where": where,
             "innermost": event.where,
-            "opcode": event.opcode,
             "count": 1,
-            "core": event.core,
-            "start_us": event.start_us,
             "time_us": event.duration_us,
-            "percent_of_engine": None,
-            "wait_us": event.wait_us,
-            "operands": event.operands,
         }
-        for event in hot.events
-    ]
-    return [{name: rounded(name, record[name]) for name in FIELDS} for record in records]
+        records.append({**vars(event), **one})
+    return [{name: rounded(name, (shared | record).get(name)) for name in FIELDS} for record in records]
 
 
 def short(where: str) -> str:

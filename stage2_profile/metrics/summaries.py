@@ -19,20 +19,16 @@ READ = "read by neff-bench, with no profiler; "
 
 
 def row_numbers(
-    summaries: Sequence[Summary],
+    summaries: Sequence[Summary] = (),
     *,
+    traces: Sequence[Ntff] = (),
     model_flops: int | None,
     peak: float | None,
     captures: Sequence[Sequence[Summary]] = (),
 ) -> dict[str, Any]:
-    """Return the metrics of a row from the summaries of its profiled executions. `peak`: TFLOPS. `captures`: the same by capture,
-    where there are several."""
-    return values(METRICS, Evidence(summaries=summaries, model_flops=model_flops, peak_tflops=peak, captures=captures))
-
-
-def trace_numbers(traces: Sequence[Ntff], *, model_flops: int | None, peak: float | None) -> dict[str, Any]:
-    """Return the metrics of a row from traces that no tool has viewed: what our own NTFF reader can tell."""
-    return values(METRICS, Evidence(traces=traces, model_flops=model_flops, peak_tflops=peak))
+    """Return the metrics of a row from the summaries of its profiled executions, or from traces that no tool has viewed. `peak`: TFLOPS. `captures`: the
+    summaries by capture, where there are several."""
+    return values(METRICS, Evidence(summaries, traces, model_flops, peak, captures))
 
 
 def is_note(warning: str) -> bool:

@@ -28,7 +28,7 @@ from neff_bench.stage2_profile.metrics.check import (
 )
 from neff_bench.stage2_profile.metrics.plausible import beside_traces, suspicions
 from neff_bench.stage2_profile.metrics.rows import Clock, Row, Status, built_fields
-from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes, trace_numbers
+from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes
 
 if TYPE_CHECKING:
     from neff_bench.parsers.summary import Summary
@@ -134,10 +134,10 @@ def _system_trace(path: Path, record: runs.Run) -> tuple[float | None, tuple[str
     """Return the time between two executions, and what the system trace tells beside it."""
     if record.system_trace is None:
         return None, ()
-    from neff_bench.stage2_profile.view.system_view import calls_of_case, read
+    from neff_bench.stage2_profile.view.profile_view import calls_of_case, read_system
 
     runs.check_file(path, record, record.system_trace)
-    trace = read(path / record.system_trace)
+    trace = read_system(path / record.system_trace)
     calls = calls_of_case(trace)
     device_us = statistics.median(calls.durations_us)
     said = (f"{len(calls.durations_us)} executions of {device_us:.2f} us", *trace.remarks)
@@ -242,7 +242,7 @@ def _numbers(
     totals = {execution.rank: trace.total_time_s or 0.0 for execution, trace in read.items()}
     chosen = slowest(totals) if rank is None else rank
     traces = [trace for execution, trace in read.items() if execution.rank == chosen]
-    return trace_numbers(traces, model_flops=flops, peak=peak), trace_notes(traces)
+    return row_numbers(traces=traces, model_flops=flops, peak=peak), trace_notes(traces)
 
 
 def _failed_run(bundle: Bundle, path: Path, record: runs.Run, reason: str) -> Row:

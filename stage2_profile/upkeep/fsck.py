@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from neff_bench.neffs.aids import read_aid
-from neff_bench.neffs.bundle import LOCK, MANIFEST, PROFILES, Bundle, files_of, found_files, read_bundle
+from neff_bench.neffs.bundle import LOCK, MANIFEST, PROFILES, files_of, found_files, read_bundle
 from neff_bench.neffs.checksums import FileSum, Unsealed, wrong_content, wrong_size
 from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.store import OWN, Store
@@ -149,21 +149,12 @@ def _bundle(store: Path, name: str, done: Examined) -> Iterator[Finding]:
         return
     done.unverified += not bundle.verified
     expected = files_of(bundle.manifest)
-    yield from _compared(path, expected, name, None, name)
-    if bundle.verified:
-        yield from _surplus(sorted(set(found_files(path)) - set(expected)), name, None, name)
-    yield from _no_runs(bundle)
-
-
-def _no_runs(bundle: Bundle) -> Iterator[Finding]:
-    """Yield what lies among the runs and is none; what a live or a killed process works on begins with a dot."""
-    try:
-        names = sorted(os.listdir(bundle.path / PROFILES))
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for name in names:
-        if not name.startswith(".") and runs.order(name) is None:
-            yield Finding(bundle.name, None, f"{bundle.name}/{PROFILES}/{name}", "surplus", "not a run")
+    found = found_files(path) if bundle.verified else ()
+    yield from _compared(path, expected, found, name, None, name)
+    # What a live or a killed process works on begins with a dot.
+    for other in sorted(os.listdir(path / PROFILES)) if (path / PROFILES).is_dir() else ():
+        if not other.startswith(".") and runs.order(other) is None:
+            yield Finding(name, None, f"{name}/{PROFILES}/{other}", "surplus", "not a run")
 
 
 def _run(store: Path, case: str, path: Path, done: Examined) -> Iterator[Finding]:
@@ -176,11 +167,11 @@ def _run(store: Path, case: str, path: Path, done: Examined) -> Iterator[Finding
         return
     done.unverified += not run.verified
     expected = run.files if run.verified else {name: FileSum(None, None) for name in runs.named_files(run)}
-    yield from _compared(path, expected, case, path.name, where)
-    if run.verified:
-        found = {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir() or file.is_symlink()}
-        unknown = found - set(expected) - {runs.RECORD}
-        yield from _surplus(sorted(name for name in unknown if not _may_be_left(name, run)), case, path.name, where)
+    files = (file for file in path.rglob("*") if run.verified and (not file.is_dir() or file.is_symlink()))
+    found = {str(file.relative_to(path)) for file in files} - {runs.RECORD}
+    yield from _compared(
+        path, expected, [name for name in found if not _may_be_left(name, run)], case, path.name, where
+    )
 
 
 def _may_be_left(name: str, run: runs.Run) -> bool:
@@ -196,17 +187,17 @@ def _may_be_left(name: str, run: runs.Run) -> bool:
     return made is None
 
 
-def _compared(path: Path, expected: dict[str, FileSum], case: str, run: str | None, where: str) -> Iterator[Finding]:
+def _compared(
+    path: Path, expected: dict[str, FileSum], found: Iterable[str], case: str, run: str | None, where: str
+) -> Iterator[Finding]:
+    """Yield the files that are not as expected, and those that were found and not expected."""
     for name, sums in expected.items():
         one = {name: sums}
         wrong = wrong_size(path, one) or (wrong_content(path, one) if sums.sha256 is not None else None)
         if wrong is not None:
             problem: Problem = "damaged" if _exists(path / name) else "missing"
             yield Finding(case, run, f"{where}/{name}", problem, wrong)
-
-
-def _surplus(names: list[str], case: str, run: str | None, where: str) -> Iterator[Finding]:
-    for name in names:
+    for name in sorted({*found} - {*expected}):
         yield Finding(case, run, f"{where}/{name}", "surplus", "not recorded when the directory was written")
 
 

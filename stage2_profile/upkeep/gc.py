@@ -10,7 +10,6 @@ from neff_bench.neffs.bundle import read_bundle
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
 from neff_bench.stage2_profile.capture import runs
-from neff_bench.stage2_profile.errors import RunDamaged
 
 
 @dataclass(frozen=True)
@@ -54,19 +53,10 @@ def _collect(path: Path, keep: int, dry_run: bool) -> Iterator[Removed]:
         sha256 = bundle.manifest.neff_sha256
         best = [runs.best_run(path, sha256, traced=traced).found for traced in (True, False)]
         shown = [found[0] for found in best if found is not None]
-        readable = [run for run in runs.run_directories(path) if _is_readable(run)]
-        for run in reversed(readable[keep:]):
+        for run, _ in reversed(list(runs.readable(path))[keep:]):
             if run in shown:
                 continue
             size_bytes = sum(file.lstat().st_size for file in run.rglob("*") if not file.is_dir())
             if not dry_run:
                 runs.remove(run)
             yield Removed(path.name, run.name, size_bytes)
-
-
-def _is_readable(path: Path) -> bool:
-    try:
-        runs.read_run(path)
-    except RunDamaged:
-        return False
-    return True

@@ -87,9 +87,9 @@ def _add_runs(ours: Bundle, source: Path, theirs: Bundle) -> Merged:
     with runs.locked(ours.path) as descriptor:
         if descriptor is None:
             return Merged(ours.name, str(source), "busy", "its profiles are in use; merge again")
-        known = {_identity(run): run for _, run in _runs(ours.path)}
+        known = {_identity(run): run for _, run in runs.readable(ours.path)}
         added, series = 0, {}
-        for path, run in reversed(_runs(theirs.path)):
+        for path, run in reversed(list(runs.readable(theirs.path))):
             if _identity(run) in known:
                 series[run.series] = known[_identity(run)].series
                 continue
@@ -108,17 +108,6 @@ def _add_runs(ours: Bundle, source: Path, theirs: Bundle) -> Merged:
             runs.publish(work, run)
             added += 1
     return Merged(ours.name, str(source), "runs added" if added else "kept")
-
-
-def _runs(bundle: Path) -> list[tuple[Path, runs.Run]]:
-    """Return the runs of a bundle that can be read, newest first."""
-    found = []
-    for path in runs.run_directories(bundle):
-        try:
-            found.append((path, runs.read_run(path)))
-        except RunDamaged:
-            continue
-    return found
 
 
 def _identity(run: runs.Run) -> tuple[object, ...]:

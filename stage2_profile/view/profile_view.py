@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -13,21 +14,68 @@ import msgspec
 
 from neff_bench.neffs.bundle import Bundle
 from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.system_trace import TABLE, Calls, SystemTrace, read_system_trace
+from neff_bench.sdk.words import FlagAbsent
 from neff_bench.stage2_profile.capture import arguments as commands
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.conditions import with_throttling
-from neff_bench.stage2_profile.capture.environment import recorded, tool_environment
+from neff_bench.stage2_profile.capture.environment import tool_environment
 from neff_bench.stage2_profile.capture.failures import diagnose, last_words
 from neff_bench.stage2_profile.capture.process import Finished, Limits, describe_exit, run
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import RunDamaged, ToolMissing, ViewFailed
 from neff_bench.stage2_profile.metrics.by_rank import shown_execution
 from neff_bench.stage2_profile.options import Options
-from neff_bench.stage2_profile.view.system_view import Step, view_system_trace
 from neff_bench.system.files import write_whole
 
 STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
 TRIES = 2
+ITS_OWN_NAME = "system_profile.json"
+"""What AWS's pages call the view of a system trace beside --output-file; they do not say which one counts."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call of the tool on one trace. `file`: where the JSON of its standard output goes, None for a tool that writes a file
+    of its own."""
+
+    name: runs.Step
+    argv: list[str]
+    log: str
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Calls a tool in the directory of a run. `hold`: file descriptors (locks) that stay open until it is gone. `commands`: gets a record of each
+    call."""
+
+    path: Path
+    tool: Tool
+    options: Options
+    hold: Sequence[int]
+    commands: list[runs.Command]
+
+    def call(self, step: Step) -> None:
+        """Run one step, twice if it fails, and keep its JSON under `step.file`. Raises `ViewFailed`."""
+        for _attempt in range(TRIES):
+            env = tool_environment(self.options.environ, self.path)
+            limits = Limits(self.options.timeout_s, self.options.stop, STDOUT_LIMIT_BYTES)
+            argv = [*self.tool.argv, *step.argv[1:]]
+            done = run(argv, self.path, env, limits, self.hold, self.options.warm)
+            write_whole(self.path / step.log, done.stderr)
+            self.commands.append(runs.called(step.name, step.argv, env, done, step.log))
+            wrong = what_is_wrong(step, done, self.options.timeout_s)
+            if wrong is None:
+                if step.file is not None:
+                    write_whole(self.path / step.file, done.stdout)
+                return
+            if done.timed_out or done.stopped:
+                raise ViewFailed(f"{self.tool.name} {step.name}: {wrong}", trace_may_be_good=True)
+            failure = diagnose(done.log) if done.exit_code else None
+            if failure is not None and failure.answer == "other_format":
+                raise ViewFailed(f"{self.tool.name} {step.name}: {wrong}", format_gone=True)
+        raise ViewFailed(f"{self.tool.name} {step.name}: {wrong}")
 
 
 def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Options, hold: Sequence[int]) -> runs.Run:
@@ -38,14 +86,14 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
     if record.kind != tool.kind:
         raise ToolMissing(f"captured by {record.tool}, which {tool.name} cannot view")
     neff = f"../../{bundle.manifest.neff}"
-    executions, done_commands, reason = [], list(record.commands), None
+    viewer = Viewer(path, tool, options, hold, list(record.commands))
+    executions, reason = [], None
     status: Literal["viewed", "captured", "failed"] = "viewed"
     warnings = list(record.warnings)
     for number, execution in enumerate(record.executions, start=1):
         try:
             if execution.summary is None:
-                call_view = partial(call, path=path, tool=tool, options=options, hold=hold, record=done_commands)
-                file = summarise(tool, neff, execution.ntff, number, path, call_view)
+                file = summarise(viewer, neff, execution.ntff, number)
                 execution = msgspec.structs.replace(execution, summary=file)
         except ViewFailed as error:
             reason = str(error)
@@ -55,7 +103,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
             if execution.session is None:
                 argv = commands.show_session((tool.name,), execution.ntff, tool.command("show-session"))
                 step = Step("show-session", argv, f"session-{number}.log", f"session-{number}.json")
-                call(step, path, tool, options, hold, done_commands)
+                viewer.call(step)
                 execution = msgspec.structs.replace(execution, session=step.file)
         except ViewFailed as error:
             if options.stop.is_set():
@@ -68,8 +116,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
     system_trace = record.system_trace
     if system_trace is None and status == "viewed" and (path / runs.SYSTEM).is_dir():
         try:
-            call_view = partial(call, path=path, tool=tool, options=options, hold=hold, record=done_commands)
-            system_trace = view_system_trace(path, tool, call_view)
+            system_trace = view_system_trace(viewer)
         except ViewFailed as error:
             warnings.append(str(error))
     viewed = msgspec.structs.replace(
@@ -79,7 +126,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
         reason=reason,
         warnings=tuple(dict.fromkeys(warnings)),
         executions=(*executions, *record.executions[len(executions) :]),
-        commands=tuple(done_commands),
+        commands=tuple(viewer.commands),
         conditions=with_throttling(record.conditions, [path / each.summary for each in executions if each.summary]),
     )
     written = [*_written(record, viewed), *(runs.files_below(path, system_trace) if system_trace else ())]
@@ -88,20 +135,21 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
     return record
 
 
-def summarise(tool: Tool, neff: str, ntff: str, number: int, path: Path, call_view: Callable[[Step], None]) -> str:
+def summarise(viewer: Viewer, neff: str, ntff: str, number: int) -> str:
     """Make the summary of a trace as JSON, of a release without it from the Parquet tables; returns its file. Raises `ViewFailed`."""
+    path, tool = viewer.path, viewer.tool
     known = tool.command("view")
     file, log = f"summary-{number}.json", f"view-{number}.log"
     if "summary-json" in known.formats:
         try:
-            call_view(Step("view", commands.view((tool.name,), neff, ntff, "summary-json", known), log, file))
+            viewer.call(Step("view", commands.view((tool.name,), neff, ntff, "summary-json", known), log, file))
             return file
         except ViewFailed as error:
             if not error.format_gone or "parquet" not in known.formats:
                 raise
     tables = f"summary-{number}.parquet"
     shutil.rmtree(path / tables, ignore_errors=True)  # what a killed view left
-    call_view(Step("view", commands.view((tool.name,), neff, ntff, "parquet", known, tables), log, None))
+    viewer.call(Step("view", commands.view((tool.name,), neff, ntff, "parquet", known, tables), log))
     try:
         from neff_bench.parsers.parquet import summary_keys
 
@@ -124,16 +172,14 @@ def view_detail(
         return record
     if record.kind != tool.kind:
         raise ToolMissing(f"captured by {record.tool}, which {tool.name} cannot view")
-    number, done_commands = place + 1, list(record.commands)
-    reasons = []
+    viewer, reasons = Viewer(path, tool, options, hold, list(record.commands)), []
     for form in _whole_forms(tool):
-        file = f"profile-{number}.{form}"
+        file = f"profile-{place + 1}.{form}"
         shutil.rmtree(path / file, ignore_errors=True)  # what a killed view left of its tables
         neff = f"../../{bundle.manifest.neff}"
         argv = commands.view((tool.name,), neff, last.ntff, form, tool.command("view"), file)
         try:
-            step = Step("view", argv, f"profile-{number}-{form}.log", None)
-            call(step, path, tool, options, hold, done_commands)
+            viewer.call(Step("view", argv, f"profile-{place + 1}-{form}.log"))
         except ViewFailed as error:
             if error.trace_may_be_good:
                 raise
@@ -146,9 +192,9 @@ def view_detail(
         raise ViewFailed("; ".join(reasons))
     detailed = msgspec.structs.replace(last, detail=file)
     executions = (*record.executions[:place], detailed, *record.executions[place + 1 :])
-    new = done_commands[len(record.commands) :]
+    new = viewer.commands[len(record.commands) :]
     others = {name: sums for name, sums in record.files.items() if not name.startswith(f"{file}/")}
-    record = msgspec.structs.replace(record, executions=executions, commands=tuple(done_commands), files=others)
+    record = msgspec.structs.replace(record, executions=executions, commands=tuple(viewer.commands), files=others)
     record = runs.with_files(path, record, [*runs.files_below(path, file), *(command.log for command in new)])
     runs.write_run(path, record)
     return record
@@ -189,37 +235,6 @@ def _is_good(path: Path, record: runs.Run, file: str) -> bool:
     return (path / file).exists()
 
 
-def call(step: Step, path: Path, tool: Tool, options: Options, hold: Sequence[int], record: list[runs.Command]) -> None:
-    """Run one step, twice if it fails, keep its JSON under `step.file` and append to `record`. Raises `ViewFailed`."""
-    for _attempt in range(TRIES):
-        env = tool_environment(options.environ, path)
-        limits = Limits(options.timeout_s, options.stop, STDOUT_LIMIT_BYTES)
-        done = run([*tool.argv, *step.argv[1:]], path, env, limits, hold, options.warm)
-        write_whole(path / step.log, done.stderr)
-        record.append(
-            runs.Command(
-                step=step.name,
-                argv=tuple(step.argv),
-                environment=recorded(env),
-                exit_code=done.exit_code,
-                timed_out=done.timed_out,
-                seconds=round(done.seconds, 3),
-                log=step.log,
-            )
-        )
-        wrong = what_is_wrong(step, done, options.timeout_s)
-        if wrong is None:
-            if step.file is not None:
-                write_whole(path / step.file, done.stdout)
-            return
-        if done.timed_out or done.stopped:
-            raise ViewFailed(f"{tool.name} {step.name}: {wrong}", trace_may_be_good=True)
-        failure = diagnose(done.log) if done.exit_code else None
-        if failure is not None and failure.answer == "other_format":
-            raise ViewFailed(f"{tool.name} {step.name}: {wrong}", format_gone=True)
-    raise ViewFailed(f"{tool.name} {step.name}: {wrong}")
-
-
 def what_is_wrong(step: Step, done: Finished, timeout_s: float) -> str | None:
     """Return why the output of a step is of no use, None when it is."""
     if done.exit_code != 0 or done.timed_out or done.stopped or done.overflowed:
@@ -244,3 +259,35 @@ def what_is_wrong(step: Step, done: Finished, timeout_s: float) -> str | None:
     except (ParseError, msgspec.DecodeError, UnicodeDecodeError) as error:
         return f"its output is not the JSON that was asked for ({error})"
     return None
+
+
+def view_system_trace(viewer: Viewer) -> str:
+    """Make a file of the system trace in a run; returns its name. Raises `ViewFailed`."""
+    path, tool, reasons = viewer.path, viewer.tool, []
+    known = tool.command("view")
+    for form in (form for form in ("json", "parquet") if form in known.formats):
+        file = f"system-trace.{form}"
+        shutil.rmtree(path / file, ignore_errors=True)  # what a killed view left of its tables
+        try:
+            argv = commands.view_system_trace((tool.name,), runs.SYSTEM, form, known, file)
+            viewer.call(Step("systrace", argv, f"system-{form}.log"))
+            for own in (path / ITS_OWN_NAME, path / runs.SYSTEM / ITS_OWN_NAME):
+                if not (path / file).exists() and own.is_file():
+                    os.replace(own, path / file)
+            read_system(path / file)
+            return file
+        except (FlagAbsent, ParseError, OSError) as error:
+            reasons.append(f"{tool.name} view: {error}")
+        except ViewFailed as error:
+            reasons.append(str(error))
+    raise ViewFailed(f"no system trace: {'; '.join(reasons)}")
+
+
+def read_system(path: Path) -> SystemTrace:
+    """Read the file or the folder of tables that `view_system_trace` left. Raises ParseError."""
+    return read_system_trace(path / TABLE if path.is_dir() else path)
+
+
+def calls_of_case(trace: SystemTrace) -> Calls:
+    """Return the NEFF that ran most often: a capture runs one, and the runtime may run small ones of its own."""
+    return max(trace.calls, key=lambda calls: len(calls.durations_us))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
+from neff_bench.stage2_profile.capture.arguments import view
 from neff_bench.stage2_profile.capture.environment import tool_environment
+from neff_bench.stage2_profile.capture.process import Limits, run
 from neff_bench.stage2_profile.capture.tools import find_simulator
 from neff_bench.stage2_profile.errors import ToolMissing
 from neff_bench.stage2_profile.metrics.hot import Event, read_events
@@ -22,30 +23,12 @@ def simulated_events(trace: Path, neff: Path) -> list[Event]:
         profile = Path(directory, "ntff.json")
         try:
             tool = find_simulator(os.environ)
-            words = [
-                "view",
-                "-n",
-                str(neff),
-                "-s",
-                str(trace),
-                "--output-format",
-                "json",
-                "--output-file",
-                str(profile),
-            ]
-            done = subprocess.run(
-                [*tool.argv, *words],
-                env=tool_environment(os.environ, Path.cwd()),
-                capture_output=True,
-                text=True,
-                timeout=_TIMEOUT_S,
-                check=False,
-                encoding="utf-8",
-            )
-            if done.returncode == 0:
+            argv = view(tool.argv, str(neff), str(trace), "json", tool.command("view"), str(profile))
+            done = run(argv, Path.cwd(), tool_environment(os.environ, Path.cwd()), Limits(_TIMEOUT_S))
+            if done.exit_code == 0:
                 return read_events(profile)
-            reason = (done.stderr.strip().splitlines() or ["no message"])[-1].removeprefix("error: ")
-        except (ToolMissing, OSError, subprocess.TimeoutExpired) as error:
+            reason = (done.log.strip().splitlines() or ["no message"])[-1].removeprefix("error: ")
+        except (ToolMissing, OSError) as error:
             reason = str(error)
     notice(f"{trace}: without source lines: {reason}")
     return read_events(trace, neff)

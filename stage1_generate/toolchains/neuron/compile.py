@@ -109,12 +109,12 @@ def _compile_xla(request: Request) -> Compiled:
     argv = ["neuronx-cc", *compiler_words(request, release().tools["neuronx-cc"].commands["compile"])]
     hlo.write_command(argv)
     try:
-        finished = run(argv)
+        time_s = run(argv)
     except BuildError as error:
         raise BuildError(f"{error}{doubt(request, release())}") from None
     if not Path(hlo.NEFF).is_file():
         raise BuildError(f"neuronx-cc ended well but wrote no {hlo.NEFF}")
-    return Compiled(hlo.NEFF, "neuronx-cc compile", finished.time_s, tuple(argv), versions())
+    return Compiled(hlo.NEFF, "neuronx-cc compile", time_s, tuple(argv), versions())
 
 
 def doubt(request: Request, known: Release) -> str:

@@ -41,10 +41,10 @@ def _compile(framework: str, source: str, neff: str, request: Request) -> Compil
     words += ["--verbose=info"] if request.verbose else []
     command = ("neuron-sim", *words)
     hlo.write_command(command)
-    finished = run([*_SIMULATOR, *words], python_environment())
+    time_s = run([*_SIMULATOR, *words], python_environment())
     if not Path(neff).is_file():
         raise BuildError(f"neuron-sim compile ended well but wrote no {neff}")
-    return Compiled(neff, "neuron-sim compile", finished.time_s, command)
+    return Compiled(neff, "neuron-sim compile", time_s, command)
 
 
 def _kernel_json(request: Request) -> dict[str, object]:

@@ -6,10 +6,12 @@ from shutil import copytree, ignore_patterns
 
 import pytest
 
+from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs.case import Case
 from neff_bench.sdk.environment import of_role
 from neff_bench.stage1_generate.jobs import keys as keys_module
-from neff_bench.stage1_generate.jobs.keys import Keys, simulator_modules
+from neff_bench.stage1_generate.jobs.closure import Closures
+from neff_bench.stage1_generate.jobs.keys import _COMPILE, Keys, _not_for
 from neff_bench.stage1_generate.toolchains.find import Toolchain
 
 MLP = Case("mlp", "nkilib", (("b", 1), ("s", 128), ("h", 1024), ("i", 512)), "bfloat16", "trn2", 2)
@@ -158,4 +160,4 @@ def test_the_key_covers_every_module_that_neuron_sim_loads_to_compile(tmp_path, 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = {name for name in done.stdout.split() if not name.startswith("neff_bench.stage1_generate")}
     assert len(loaded) > 30
-    assert loaded <= set(simulator_modules(implementation))
+    assert loaded <= set(Closures((IMPORT_ROOT,)).modules(_COMPILE, without=_not_for(implementation)))

@@ -164,4 +164,4 @@ def test_a_time_without_a_range_says_why_nobody_can_tell(model, why):
 def test_the_guide_names_what_is_judged():
     page = (Path(__file__).parents[3] / "docs" / "history.md").read_text(encoding="utf-8")
     judged = ", ".join(f"`{name}`" for name in COUNTERS)
-    assert f"Judged are `{Config.times[0]}` and six counters ({judged})" in page and len(COUNTERS) == 6
+    assert f"Judged are `{Config().times[0]}` and six counters ({judged})" in page and len(COUNTERS) == 6

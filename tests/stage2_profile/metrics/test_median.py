@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from neff_bench.stage2_profile.metrics.median import half_width_percent, median_interval
+from neff_bench.stage2_profile.metrics.derived import half_width_percent, median_interval
 
 
 @pytest.mark.parametrize(("count", "rank"), [(6, 1), (8, 1), (9, 2), (20, 6), (30, 10)])

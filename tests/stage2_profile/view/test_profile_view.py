@@ -52,16 +52,16 @@ def test_a_tool_that_writes_neither_is_a_reason(hot, profile_neffs):
 
 
 def test_a_view_that_is_interrupted_at_the_session_keeps_the_summary(make_bundle, profile_neffs, store, monkeypatch):
-    whole = profile_view.call
+    whole = profile_view.Viewer.call
 
-    def interrupted(step, path, tool, options, hold, record):
+    def interrupted(viewer, step):
         if step.name == "show-session":
-            options.stop.set()
+            viewer.options.stop.set()
             raise ViewFailed("interrupted", trace_may_be_good=True)
-        whole(step, path, tool, options, hold, record)
+        whole(viewer, step)
 
     with monkeypatch.context() as patched:
-        patched.setattr(profile_view, "call", interrupted)
+        patched.setattr(profile_view.Viewer, "call", interrupted)
         make_bundle()
         assert profile_neffs().exit_code == 1
     [run] = store.glob("*/profiles/1")
