@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import orjson
@@ -183,7 +183,9 @@ def _read(path: Path) -> Bundle:
     except OSError as error:
         raise BundleError(path, f"cannot read {MANIFEST}: {error.strerror}") from None
     try:
-        manifest = _manifest(orjson.loads(data))
+        fields = orjson.loads(data)
+        fields["case"]["dims"] = list(fields["case"]["dims"].items())
+        manifest = msgspec.convert(fields, Manifest)
     except (ValueError, KeyError, TypeError, AttributeError, CaseError) as error:
         raise BundleError(path, f"{MANIFEST} is damaged ({error}); build the case again") from None
     if manifest.schema > SCHEMA:
@@ -192,11 +194,6 @@ def _read(path: Path) -> Bundle:
 
 
 prepare(Manifest)
-
-
-def _manifest(fields: dict[str, Any]) -> Manifest:
-    fields["case"]["dims"] = list(fields["case"]["dims"].items())
-    return msgspec.convert(fields, Manifest)
 
 
 def _has_seal(path: Path, data: bytes, schema: int) -> bool:
@@ -232,14 +229,21 @@ def files_of(manifest: Manifest) -> dict[str, FileSum]:
 
 
 def found_files(directory: Path) -> list[str]:
-    """Return the sorted paths of what lies in a bundle, relative to it, without `case.json` and `profiles/`; links to directories are
-    files here."""
+    """Return the sorted paths of what lies in a bundle, relative to it, without `case.json` and `profiles/`."""
+    return files_below(directory, without=(MANIFEST, PROFILES))
+
+
+def files_below(directory: Path, name: str = "", without: Sequence[str] = ()) -> list[str]:
+    """Return the file, or all files of the folder, that `name` is in a directory: sorted paths relative to the directory. Links to folders are files
+    here."""
+    if os.path.isfile(directory / name):
+        return [name]
     found = []
-    for parent, folders, files in os.walk(directory):
+    for parent, folders, files in os.walk(directory / name):
         where = os.path.relpath(parent, directory)
         if where == ".":
-            folders[:] = [folder for folder in folders if folder != PROFILES]
-            files = [file for file in files if file != MANIFEST]
+            folders[:] = [folder for folder in folders if folder not in without]
+            files = [file for file in files if file not in without]
         links = [folder for folder in folders if os.path.islink(os.path.join(parent, folder))]
         found += [os.path.normpath(os.path.join(where, file)) for file in (*files, *links)]
     return sorted(found)

@@ -11,6 +11,7 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from neff_bench.neffs.errors import NeffsError
@@ -61,6 +62,16 @@ def sha256_file(path: Path) -> str:
     with path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
             digest.update(block)
+    return digest.hexdigest()
+
+
+@cache
+def tree_digest(folder: Path) -> str:
+    """Return the sha256 in hex over the names and contents of all Python files below `folder`, as they are when it is asked first."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        data = path.read_bytes()
+        digest.update(f"{path.relative_to(folder)} {len(data)}\n".encode() + data)
     return digest.hexdigest()
 
 

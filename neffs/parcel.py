@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, files_of, found_files, read_bundle
+from neff_bench.neffs.bundle import MANIFEST, PROFILES, Bundle, files_below, files_of, found_files, read_bundle
 from neff_bench.neffs.checksums import wrong_file
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
@@ -25,7 +25,8 @@ def pack_bundle(path: Path) -> bytes:
         runs = sorted(name for name in os.listdir(path / PROFILES) if not name.startswith("."))
     except (FileNotFoundError, NotADirectoryError):
         runs = []
-    return pack(path, [MANIFEST, *found_files(path), *files_below(path, (f"{PROFILES}/{run}" for run in runs))])
+    of_runs = [file for run in runs for file in files_below(path, f"{PROFILES}/{run}")]
+    return pack(path, [MANIFEST, *found_files(path), *of_runs])
 
 
 def unpack_bundle(data: bytes, path: Path) -> Bundle:
@@ -38,16 +39,6 @@ def unpack_bundle(data: bytes, path: Path) -> Bundle:
     if wrong is not None:
         raise BundleError(path, f"damaged on its way: {wrong}")
     return bundle
-
-
-def files_below(path: Path, folders: Iterable[str]) -> list[str]:
-    """Return the paths, relative to `path`, of all files in folders of it."""
-    return [
-        os.path.relpath(os.path.join(parent, file), path)
-        for folder in folders
-        for parent, _, files in sorted(os.walk(path / folder))
-        for file in sorted(files)
-    ]
 
 
 def pack(path: Path, names: Iterable[str]) -> bytes:

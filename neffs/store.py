@@ -195,12 +195,16 @@ def _keep_profiles(old: Path, new: Path) -> None:
         before = after
     if after is None or before != after:
         return
-    shutil.copytree(
-        old / PROFILES,
-        new / PROFILES,
-        symlinks=True,
-        ignore=lambda folder, names: [name for name in names if folder == str(old / PROFILES) and name.startswith(".")],
-    )
+    copy_finished(old / PROFILES, new / PROFILES, old / PROFILES)
+
+
+def copy_finished(source: Path, target: Path, profiles: Path) -> None:
+    """Copy a directory of a bundle but for what is unfinished in its profiles, which begins with a dot there."""
+
+    def unfinished(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if folder == str(profiles) and name.startswith(".")]
+
+    shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True, ignore=unfinished)
 
 
 def _remove_hidden(directory: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import traceback
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -79,6 +80,12 @@ def _loaded(path: Path) -> Any:
             del sys.modules[path.stem]
         raise
     return module
+
+
+def line_of(error: BaseException, file: str) -> int | None:
+    """Return the innermost line of a file that an error comes from; None where no line of it ran."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return lines[-1] if lines else None
 
 
 def defined(path: Path) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.neffs.own import resolved
 from neff_bench.sdk.installed import module_folder
-from neff_bench.stage1_generate.entries import load
+from neff_bench.stage1_generate.entries import line_of, load
 from neff_bench.stage1_generate.errors import BuildError
 
 if TYPE_CHECKING:
@@ -136,12 +136,9 @@ def _said(error: BaseException) -> str:
 
 def _line(error: BaseException, entry: str) -> str:
     """Return the innermost line in the reference's own file."""
-    file, where, trace = entry.rpartition(":")[0], entry, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            where = f"{file}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return where
+    file = entry.rpartition(":")[0]
+    line = line_of(error, file)
+    return entry if line is None else f"{file}:{line}"
 
 
 class _StandIn(ModuleType):

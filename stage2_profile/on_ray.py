@@ -9,20 +9,19 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
 from neff_bench.errors import NeffBenchError
-from neff_bench.neffs.bundle import PROFILES, Bundle, read_bundle
+from neff_bench.neffs.bundle import PROFILES, Bundle, files_below, read_bundle
 from neff_bench.neffs.errors import BundleError
-from neff_bench.neffs.parcel import Shared, files_below, pack, pack_bundle, shared, unpack, unpack_bundle, workplace
-from neff_bench.stage2_profile.capture import adoption
+from neff_bench.neffs.parcel import Shared, pack, pack_bundle, shared, unpack, unpack_bundle, workplace
+from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.capture.cores import CorePool, make_pools
 from neff_bench.stage2_profile.capture.grant import Grant
-from neff_bench.stage2_profile.capture.runs import UNTRACED, WORK
 from neff_bench.stage2_profile.capture.tools import Kind, Tool, choose_tools, find_tool
 from neff_bench.stage2_profile.capture.warm import warm_parent
 from neff_bench.stage2_profile.errors import CaptureFailed
@@ -31,10 +30,11 @@ from neff_bench.stage2_profile.metrics.summarise import failed_row
 from neff_bench.stage2_profile.options import CaptureTool, Options
 from neff_bench.stage2_profile.pipeline import Pipeline
 from neff_bench.system.cluster import NEURON_CORES, Cluster, connected, ended_in_order, granted_core, host
+from neff_bench.system.files import sync
 from neff_bench.system.warm import WarmParent
 from neff_bench.terminal.streams import notice
 
-ARRIVED = f"{WORK}arrived"
+ARRIVED = f"{runs.WORK}arrived"
 _CPUS: dict[Kind, float] = {"neuron": 0.1, "sim": 1}
 """A capture on a device waits for the device, and must not wait for CPUs that builds hold."""
 
@@ -79,7 +79,7 @@ class Elsewhere:
                 tool = Tool("neuron-sim", (), self.asked.simulator, "sim")
                 notice(f"profiling with {tool}")
                 return tool
-            name = UNTRACED if self.options.nrtpy else "the profiler of each host"
+            name = runs.UNTRACED if self.options.nrtpy else "the profiler of each host"
             return Tool(name, (), "of each host", "neuron") if self.asked.core else _NO_CORES
 
         return choose_tools(kinds, self.options, known)
@@ -126,9 +126,38 @@ def adopt(bundle: Bundle, data: bytes) -> None:
     arrived.mkdir()  # what a killed holder of the lock left of it is gone
     try:
         unpack(data, arrived)
-        adoption.adopt(bundle.path, arrived)
+        publish_arrived(bundle.path, arrived)
     finally:
         shutil.rmtree(arrived)
+
+
+def unadopted(bundle: Path, before: Mapping[str, bytes]) -> list[str]:
+    """Return the names of the runs that are not as `records` found them."""
+    return [name for name, record in records(bundle).items() if before.get(name) != record]
+
+
+def records(bundle: Path) -> dict[str, bytes]:
+    """Return the content of `run.json` of each run, by name."""
+    return {path.name: (path / runs.RECORD).read_bytes() for path in runs.run_directories(bundle)}
+
+
+def publish_arrived(bundle: Path, arrived: Path) -> None:
+    """Publish runs of this bundle that another host made, under their own names: new ones whole, and what was added to one that is here, its
+    record last. `arrived`: a directory on the same disk with a directory for each. Call it under the lock. Raises `RunDamaged` before anything is published."""
+    found = [(arrived / name, runs.read_run(arrived / name)) for name in sorted(os.listdir(arrived), key=runs.order)]  # type: ignore[arg-type]
+    for path, run in found:
+        for name in run.files:
+            runs.check_file(path, run, name)
+    for path, run in found:
+        final = bundle / PROFILES / path.name
+        if not final.exists():
+            (path / runs.RECORD).unlink()  # it is written anew, and is no file of the run
+            runs.publish(path.rename(final.with_name(f"{runs.WORK}{path.name}")), run)
+            continue
+        for name in run.files:
+            sync(path / name)
+            os.replace(path / name, final / name)
+        runs.write_run(final, run)
 
 
 @contextmanager
@@ -163,10 +192,11 @@ def _profiled(name: str, data: bytes | None, asked: Asked, stop: threading.Event
             bundle = unpack_bundle(data or b"", path)
         except BundleError as error:
             return Answer(Row(case=name, status="failed", reason=f"{host()}: {error.what}"))
-        before = adoption.records(path)
+        before = records(path)
         row = _row(bundle, asked, stop)
         there = path / PROFILES
-        return Answer(row, pack(there, files_below(there, adoption.unadopted(path, before))))
+        new = unadopted(path, before)
+        return Answer(row, pack(there, (file for run in new for file in files_below(there, run))))
 
 
 def _row(bundle: Bundle, asked: Asked, stop: threading.Event) -> Row:

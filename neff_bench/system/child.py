@@ -35,11 +35,6 @@ def module_of(argv: Sequence[str]) -> str | None:
     return argv[2] if ours else None
 
 
-def is_forked() -> bool:
-    """Return whether this process came from `become`: its end is watched over, and it may fork as long as it has no threads."""
-    return _is_forked
-
-
 def may_fork() -> bool:
     """Return whether the process is a warm one without threads. A fork copies the locks of other threads and never releases them."""
     return _is_forked and len(os.listdir("/proc/self/task")) == 1

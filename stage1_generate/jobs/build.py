@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -144,34 +145,24 @@ class Builder:
             raise Cancelled
 
     def _run_worker(self, job: Job, start: float) -> Outcome:
-        failure: tuple[Manifest, bytes] | None = None
-
-        class NotBuilt(GenerateError):
-            pass
-
-        def fill(directory: Path) -> None:
-            nonlocal failure
+        def fill(directory: Path) -> Failure | None:
             died = self._work(job, directory)
             manifest = _manifest(directory)
             if died is None and manifest is not None and manifest.status == "built":
-                return
+                return None
             reason = died or (manifest.reason if manifest else None) or "the worker ended without a result"
             if os.strerror(errno.ENOSPC) in reason:
                 reason = f"no space left on the disk of {self.store.path}"
-            failure = (replace(started(job), reason=reason), _log(directory))
-            raise NotBuilt
+            return replace(started(job), reason=reason), _log(directory)
 
+        failure = publish_built(self.store, job.case.name, fill, self._go_on)
+        time_s = time.monotonic() - start
+        if failure is None:
+            return Outcome(job.case.name, "built", None, time_s)
         try:
-            self.store.publish(job.case.name, fill, waiting=self._go_on)
-        except NotBuilt:
-            if failure is None:
-                raise
-            time_s = time.monotonic() - start
-            try:
-                return replace(publish_failure(self.store, *failure), time_s=time_s)
-            except (NeffsError, OSError):  # not even the reason can be kept; it is still told
-                return Outcome(job.case.name, "failed", failure[0].reason, time_s)
-        return Outcome(job.case.name, "built", None, time.monotonic() - start)
+            return replace(publish_failure(self.store, *failure), time_s=time_s)
+        except (NeffsError, OSError):  # not even the reason can be kept; it is still told
+            return Outcome(job.case.name, "failed", failure[0].reason, time_s)
 
     def _work(self, job: Job, directory: Path) -> str | None:
         """Run the worker in `directory` to its end. Returns how it died, None when it ended by itself with a result."""
@@ -184,6 +175,30 @@ class Builder:
         if returncode in (0, 1) and (directory / MANIFEST).is_file():
             return None
         return reason(returncode, _log(directory)[-_TAIL_BYTES:].decode(errors="replace"))
+
+
+Failure = tuple[Manifest, bytes]
+"""What is known of a case that failed, and its log."""
+
+
+def publish_built(
+    store: Store, name: str, fill: Callable[[Path], Failure | None], waiting: Callable[[], None] = lambda: None
+) -> Failure | None:
+    """Publish what `fill` writes, or nothing where it returns a failure, which is returned."""
+    failure: Failure | None = None
+
+    class NotBuilt(GenerateError):
+        pass
+
+    def filled(directory: Path) -> None:
+        nonlocal failure
+        failure = fill(directory)
+        if failure is not None:
+            raise NotBuilt
+
+    with suppress(NotBuilt):
+        store.publish(name, filled, waiting)
+    return failure
 
 
 def publish_failure(store: Store, manifest: Manifest, log: bytes) -> Outcome:

@@ -25,7 +25,7 @@ from neff_bench.neffs.store import Store
 from neff_bench.parsers.errors import ParseError
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
 from neff_bench.stage1_generate.jobs.worker_process import run_module
-from neff_bench.stage1_generate.toolchains.compiler_process import end_with_builder, reason, run
+from neff_bench.stage1_generate.toolchains.compiler_process import reason, run
 
 DEBUG = {"NEURON_FRAMEWORK_DEBUG": "1", "XLA_IR_DEBUG": "1", "XLA_HLO_DEBUG": "1", "NKI_DEBUG_INFO": "1"}
 CACHES = {"NEURON_COMPILE_CACHE_URL": "compile-cache"}
@@ -123,7 +123,6 @@ def main() -> int:
     import msgspec
 
     script = msgspec.json.decode(sys.stdin.buffer.readline(), type=Script)
-    end_with_builder()
     os.chdir("run")
     folders = {name: str(Path(folder).absolute()) for name, folder in (CACHES | UNSEEN).items()}
     given = {**os.environ, **script.environment, **folders}

@@ -155,13 +155,3 @@ def _files(*paths: Path) -> str:
         data = path.read_bytes()
         digest.update(f"{path.name} {len(data)}\n".encode() + data)
     return digest.hexdigest()
-
-
-@cache
-def tree_digest(folder: Path) -> str:
-    """Return the sha256 in hex over the names and contents of all Python files below `folder`."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        data = path.read_bytes()
-        digest.update(f"{path.relative_to(folder)} {len(data)}\n".encode() + data)
-    return digest.hexdigest()

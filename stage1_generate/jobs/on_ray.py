@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from neff_bench.neffs.bundle import LOG, Bundle
+from neff_bench.neffs.bundle import LOG
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.parcel import Shared, pack_bundle, shared, unpack_bundle, workplace
 from neff_bench.neffs.store import Store
 from neff_bench.neffs.verified import Verified
 from neff_bench.sdk.environment import of_role
 from neff_bench.stage1_generate.errors import GenerateError
-from neff_bench.stage1_generate.jobs.build import Builder, Outcome, publish_failure
+from neff_bench.stage1_generate.jobs.build import Builder, Failure, Outcome, publish_built, publish_failure
 from neff_bench.stage1_generate.jobs.job import Job
 from neff_bench.stage1_generate.jobs.keys import JAX_ENVIRONMENT, Keys
 from neff_bench.stage1_generate.jobs.warm import warm_parent
@@ -76,24 +76,15 @@ def publish(store: Store, job: Job, data: bytes) -> None:
     """Publish a bundle that came from another host, whole; call it under the case's lock. A failed one never replaces a good
     one with the same key. Raises `BundleError` when it is damaged or of another case."""
 
-    class NotBuilt(GenerateError):
-        pass
-
-    failed: list[tuple[Bundle, bytes]] = []
-
-    def fill(directory: Path) -> None:
-        bundle = unpack_bundle(data, directory)
-        if (bundle.manifest.case, bundle.manifest.key) != (job.case, job.key):
+    def fill(directory: Path) -> Failure | None:
+        manifest = unpack_bundle(data, directory).manifest
+        if (manifest.case, manifest.key) != (job.case, job.key):
             raise BundleError(store.path / job.case.name, "another case came back than was asked for")
-        if bundle.manifest.status == "failed":
-            failed.append((bundle, (directory / LOG).read_bytes()))
-            raise NotBuilt
+        return (manifest, (directory / LOG).read_bytes()) if manifest.status == "failed" else None
 
-    try:
-        store.publish(job.case.name, fill)
-    except NotBuilt:
-        bundle, log = failed[0]
-        publish_failure(store, bundle.manifest, log)
+    failure = publish_built(store, job.case.name, fill)
+    if failure is not None:
+        publish_failure(store, *failure)
 
 
 @contextmanager

@@ -2,8 +2,7 @@
 
     python -m neff_bench.stage1_generate.jobs.worker < JOB
 
-The job is one line of JSON on standard input. The builder keeps that pipe open; when it closes, the builder is gone and
-the worker ends itself with everything that it started. The result is `case.json`, whatever happened short of a crash.
+The job is one line of JSON on standard input. The result is `case.json`, whatever happened short of a crash.
 """
 
 from __future__ import annotations
@@ -24,18 +23,16 @@ from neff_bench.installation import IMPORT_ROOT, __version__, pip_install
 from neff_bench.neffs.agreement import disagreement
 from neff_bench.neffs.bundle import LOG, Manifest, RankFiles, TensorFile, write_manifest
 from neff_bench.neffs.case import Case
-from neff_bench.neffs.checksums import sha256_file
+from neff_bench.neffs.checksums import sha256_file, tree_digest
 from neff_bench.neffs.sources import keep_sources
 from neff_bench.parsers.formats.neff import plain_name
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
 from neff_bench.stage1_generate.jobs.job import Job, decode
-from neff_bench.stage1_generate.jobs.keys import tree_digest
 from neff_bench.stage1_generate.jobs.matching import match
 from neff_bench.stage1_generate.kernel import Dims, Kernel, Tensor
 from neff_bench.stage1_generate.own_kernel import implementation_of, kernel_of, search_folders
 from neff_bench.stage1_generate.reference import NoTorch
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
-from neff_bench.stage1_generate.toolchains.compiler_process import end_with_builder
 from neff_bench.stage1_generate.toolchains.find import nkilib_version
 
 if TYPE_CHECKING:
@@ -284,7 +281,6 @@ def _limit_memory(job: Job) -> None:
 def main() -> int:
     """Exit code 0: built; 1: `case.json` says why not; `DISK_FULL`: not even that could be written."""
     job = decode(sys.stdin.buffer.readline())
-    end_with_builder()
     _limit_memory(job)
     try:
         manifest = build(job)

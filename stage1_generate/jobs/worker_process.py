@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from neff_bench.neffs.bundle import LOG
 from neff_bench.stage1_generate.toolchains.compiler_process import python_environment
-from neff_bench.system.warm import WarmParent, WarmProcess
+from neff_bench.system.leashed import Leashed
+from neff_bench.system.warm import WarmParent
 
 LOG_BYTES = 16 << 20
 """What a log keeps of a process's output; the rest is counted, not stored."""
@@ -29,63 +28,30 @@ def run_module(
     go_on: Callable[[], None] = lambda: None,
     warm: WarmParent | None = None,
 ) -> int | None:
-    """Run `python -m module` in `directory` with `line` on its standard input, which stays open until the process ends, and its output in
-    `compile.log` there. Returns the exit code, None after `timeout_s`. `go_on` is called while waiting and may raise to end the process. `warm`: the parent to
-    fork it from, None to start it cold."""
+    """Run `python -m module` in `directory` with `line` on its standard input and its output in `compile.log` there. Returns the exit code, minus n when
+    signal n ended it; None after `timeout_s`. `go_on` is called while waiting and may raise to end the process. `warm`: the parent to fork it from, None to
+    start it cold."""
     argv, environment = [sys.executable, "-m", module], python_environment()
     forked = warm and warm.start(argv, cwd=directory, environment=environment, stdin=True, one_stream=True)
-    worker = forked or subprocess.Popen(
-        argv,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=directory,
-        env=environment,
-        start_new_session=True,
-    )
+    worker = forked or Leashed(argv, cwd=directory, environment=environment, stdin=True, one_stream=True)
     log = threading.Thread(target=_copy_log, args=(worker.stdout, directory / LOG), daemon=True)
     log.start()
     try:
-        try:
+        with suppress(BrokenPipeError):  # it died at once; the exit code says how
             worker.stdin.write(line + b"\n")  # type: ignore[union-attr]
             worker.stdin.flush()  # type: ignore[union-attr]
-        except BrokenPipeError:
-            pass  # it died at once; the exit code says how
         deadline = time.monotonic() + timeout_s
-        while (code := _wait(worker, min(_POLL_S, max(0.0, deadline - time.monotonic())))) is None:
+        while (code := worker.wait(min(_POLL_S, max(0.0, deadline - time.monotonic())))) is None:
             go_on()
             if time.monotonic() >= deadline:
                 return None
-        return code
+        return 128 - code if code > 128 else code
     # However it ended, no process of it stays.
     finally:
-        _end_group(worker)
-        log.join(timeout=5)
-        if isinstance(worker, WarmProcess):
-            worker.close()
-        else:
-            worker.stdin.close()  # type: ignore[union-attr]
-            worker.stdout.close()  # type: ignore[union-attr]
-
-
-def _wait(worker: subprocess.Popen[bytes] | WarmProcess, timeout_s: float) -> int | None:
-    try:
-        return worker.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        return None
-
-
-def _end_group(worker: subprocess.Popen[bytes] | WarmProcess) -> None:
-    """End every process that this one started."""
-    if isinstance(worker, WarmProcess):
         worker.end()
         worker.wait()
-        return
-    try:
-        os.killpg(worker.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    worker.wait()
+        log.join(timeout=5)
+        worker.close()
 
 
 def _copy_log(source: IO[bytes], path: Path) -> None:

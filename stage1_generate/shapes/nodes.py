@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from neff_bench.stage1_generate.errors import ShapesError
 
 _WHOLE = re.compile(r"[+-]?[0-9][0-9_]*")
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+Error = Callable[[Any, str], ShapesError]
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
@@ -23,6 +27,20 @@ def shown(node: Any) -> str:
         return "a list" if node.value else "an empty list"
     text = node.value if len(node.value) <= 60 else node.value[:57] + "..."
     return f"the text {text!r}" if node.style in ("'", '"', "|", ">") or not text.isascii() else repr(text)
+
+
+def mapping(node: Any, where: str, allowed: Sequence[str], error: Error) -> dict[str, Any]:
+    """Return keys and their value nodes. Raises what `error` makes of a node and a text for a key that is unknown or appears twice."""
+    if not is_kind(node, "Mapping"):
+        raise error(node, f"{where}: found {shown(node)}, allowed: a mapping with {', '.join(allowed)}")
+    found: dict[str, Any] = {}
+    for key, value in node.value:
+        if not is_kind(key, "Scalar") or key.value not in allowed:
+            raise error(key, f"{where}: found key {shown(key)}, allowed: {', '.join(allowed)}")
+        if key.value in found:
+            raise error(key, f"{where}: found key {shown(key)} twice, allowed: once")
+        found[key.value] = value
+    return found
 
 
 def plain(node: Any) -> Any:

@@ -29,13 +29,13 @@ from neff_bench.neffs.intake import kernel_name
 from neff_bench.neffs.own import OwnKernel, Tensor
 from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.entries import defined, functions
-from neff_bench.stage1_generate.errors import GenerateError, ShapesError
+from neff_bench.stage1_generate.errors import GenerateError
 from neff_bench.stage1_generate.jobs.closure import Closures, search_path
 from neff_bench.stage1_generate.kernel import Implementation, Kernel
 from neff_bench.stage1_generate.own_kernel import declared
 from neff_bench.stage1_generate.shapes import arithmetic
 from neff_bench.stage1_generate.shapes.arithmetic import NotArithmetic
-from neff_bench.stage1_generate.shapes.nodes import is_kind, plain, shown
+from neff_bench.stage1_generate.shapes.nodes import Error, is_kind, mapping, plain, shown
 
 if TYPE_CHECKING:
     import yaml
@@ -50,8 +50,6 @@ _POWERS = "float8_e8m0fnu"
 _DTYPES = tuple(name for name in SIZE_BYTES if name != "tfloat32")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SIZE_MAX = 2**31 - 1
-
-Error = Callable[[Any, str], ShapesError]
 
 
 @dataclass(frozen=True)
@@ -158,7 +156,7 @@ class _Own:
     def _tensor(self, name: str, node: Any, key: str, dims: Mapping[str, int], dtype: str) -> Tensor:
         where = f"{key}.{name}"
         keys = ("shape", "dtype", "values", "scale") if key == "inputs" else ("shape", "dtype")
-        said = self._keys(node, where, keys)
+        said = mapping(node, where, keys, self.error)
         shape: Any = said.get("shape")
         if not is_kind(shape, "Sequence") or not shape.value:
             found = "nothing" if shape is None else shown(shape)
@@ -210,7 +208,7 @@ class _Own:
         return found
 
     def _tolerance(self, node: Any) -> tuple[float, float]:
-        said = self._keys(node, "tolerance", ("rtol", "atol"))
+        said = mapping(node, "tolerance", ("rtol", "atol"), self.error)
         limits = {}
         for key in ("rtol", "atol"):
             value = plain(said[key]) if key in said else None
@@ -255,14 +253,6 @@ class _Own:
                 )
             found[name.value] = value
         return found
-
-    def _keys(self, node: Any, where: str, allowed: tuple[str, ...]) -> dict[str, Any]:
-        if not is_kind(node, "Mapping"):
-            raise self.error(node, f"{where}: found {shown(node)}, allowed: a mapping with {', '.join(allowed)}")
-        for key, _ in node.value:
-            if not is_kind(key, "Scalar") or key.value not in allowed:
-                raise self.error(key, f"{where}: found key {shown(key)}, allowed: {', '.join(allowed)}")
-        return {key.value: value for key, value in node.value}
 
     def _check_entry(self, node: Any, key: str) -> None:
         """Check that the file or module is there and binds the name. Nothing is imported. What nki-library holds is seen when the case is

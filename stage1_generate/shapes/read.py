@@ -30,6 +30,7 @@ from neff_bench.stage1_generate import kernels
 from neff_bench.stage1_generate.errors import ShapesError
 from neff_bench.stage1_generate.kernel import Dims, Kernel
 from neff_bench.stage1_generate.shapes.nodes import is_kind as _is
+from neff_bench.stage1_generate.shapes.nodes import mapping
 from neff_bench.stage1_generate.shapes.nodes import shown as _shown
 from neff_bench.stage1_generate.shapes.own import FORMS, OwnEntry, is_own, own_entry
 
@@ -125,7 +126,10 @@ class _Reader:
         missing = [dim for dim in kernel.dims if dim not in nodes and dim not in kernel.defaults]
         if missing:
             raise self._error(entry, f"{missing[0]}: found nothing, allowed for {kernel.name}: {_RANGE}")
-        axes: dict[str, list[Any]] = {dim: self._dim(kernel, dim, nodes.get(dim)) for dim in kernel.dims}
+        axes: dict[str, list[Any]] = {
+            dim: self._numbers(nodes.get(dim), dim, kernel.defaults.get(dim), lowest=int(dim not in kernel.may_be_zero))
+            for dim in kernel.dims
+        }
         axes["implementation"] = self._words(nodes, entry, "implementation", tuple(kernel.implementations), None)
         fixed = own.dtypes if own else None
         axes["dtype"] = list(fixed or self._words(nodes, entry, "dtype", kernel.dtypes, "bfloat16", LONG))
@@ -188,10 +192,6 @@ class _Reader:
             )
         except CaseError as error:
             raise self._error(nodes.get("ranks" if ranks > 1 else "lnc", entry), str(error)) from None
-
-    def _dim(self, kernel: Kernel, dim: str, node: yaml.Node | None) -> list[int]:
-        lowest = 0 if dim in kernel.may_be_zero else 1
-        return self._numbers(node, dim, default=kernel.defaults.get(dim), lowest=lowest)
 
     def _numbers(self, node: yaml.Node | None, key: str, default: Any, lowest: int = 1) -> list[Any]:
         if node is None:
@@ -269,17 +269,7 @@ class _Reader:
         return [self.overrides[key]] if self.overrides.get(key) is not None else None
 
     def _mapping(self, node: yaml.Node, where: str, allowed: tuple[str, ...]) -> dict[str, yaml.Node]:
-        """Return keys and their value nodes; a key that is unknown or appears twice is an error."""
-        if not _is(node, "Mapping"):
-            raise self._error(node, f"{where}: found {_shown(node)}, allowed: a mapping with {', '.join(allowed)}")
-        found: dict[str, yaml.Node] = {}
-        for key, value in node.value:
-            if not _is(key, "Scalar") or key.value not in allowed:
-                raise self._error(key, f"{where}: found key {_shown(key)}, allowed: {', '.join(allowed)}")
-            if key.value in found:
-                raise self._error(key, f"{where}: found key {_shown(key)} twice, allowed: once")
-            found[key.value] = value
-        return found
+        return mapping(node, where, allowed, self._error)
 
     def load(self, path: Path) -> yaml.Node:
         """Return the root node of the file."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -15,7 +13,7 @@ from typing import IO
 
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.stage1_generate.errors import BuildError
-from neff_bench.system.child import fork_module, is_forked, may_fork, module_of
+from neff_bench.system.child import fork_module, may_fork, module_of
 from neff_bench.system.endings import ending
 
 _BLOCK_BYTES = 64 * 1024
@@ -26,19 +24,6 @@ def python_environment() -> dict[str, str]:
     """Return this process's environment with our own packages importable, also where the project is not installed."""
     inherited = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORT_ROOT), *([inherited] if inherited else [])])}
-
-
-def end_with_builder() -> None:
-    """End this process and all that it started when standard input closes: the builder is gone. The warm parent does that for its children."""
-    if is_forked():
-        return
-
-    def watch() -> None:
-        while os.read(0, 4096):
-            pass
-        os.killpg(0, signal.SIGKILL)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> float:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 from neff_bench.installation import pip_install
 from neff_bench.parsers.hlo import portable
-from neff_bench.stage1_generate.entries import load
+from neff_bench.stage1_generate.entries import line_of, load
 from neff_bench.stage1_generate.errors import GenerateError
 from neff_bench.terminal import streams
 
@@ -56,8 +55,8 @@ def trace(
 def _place(function: Callable[..., Any], error: BaseException) -> str:
     """Return "file.py:33" of the innermost line in the function's own file; its name where no line of it ran."""
     file = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", "")
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f"{Path(file).name}:{lines[-1]}" if lines else f"{function.__module__}:{function.__name__}"
+    line = line_of(error, file)
+    return f"{function.__module__}:{function.__name__}" if line is None else f"{Path(file).name}:{line}"
 
 
 def _jax_dtype(name: str) -> Any:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
-
-from neff_bench.parsers.neuron_host import driver_version, runtime_version
 
 
 class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,27 +34,6 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     dge_notifications: bool = False
     dge_compiled_out: bool = False
     throttling: dict[str, float] | None = None
-
-
-def conditions_of(
-    environ: Mapping[str, str],
-    *,
-    instance_type: str | None,
-    neighbours: tuple[Neighbour, ...] | None,
-    shared_hbm: bool,
-    dge_flag: bool,
-    flags: Sequence[str],
-) -> Conditions:
-    """Return the conditions of a capture that ran in `environ`. `dge_flag`: it was asked for DGE notifications; `flags`: of the case's compiler."""
-    return Conditions(
-        instance_type=instance_type,
-        driver_version=driver_version(),
-        runtime_version=runtime_version(),
-        neighbours=neighbours,
-        shared_hbm=shared_hbm,
-        dge_notifications=dge_flag or environ.get("NEURON_RT_ENABLE_DGE_NOTIFICATIONS") == "1",
-        dge_compiled_out="--disable-dge" in flags,
-    )
 
 
 def unexplained(neighbours: Iterable[Neighbour] | None) -> list[str]:

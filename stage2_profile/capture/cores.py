@@ -227,8 +227,9 @@ class CorePool:
                 slot = self._try(logical, group)
                 if slot is not None:
                     return slot
-            if self._is_ours(groups):
-                since = time.monotonic()
+            with self._guard:
+                if any(self._busy & set(group) for group in groups.values()):
+                    since = time.monotonic()  # this process itself uses one of them, which then comes back by itself
             waited_s = time.monotonic() - since
             if waited_s > self.lock_timeout_s:
                 raise CaptureFailed(
@@ -239,11 +240,6 @@ class CorePool:
                 self.say(f"waiting for a core: {self._holders(groups)}")
             self.stop.wait(POLL_S)
         raise CaptureFailed("interrupted")
-
-    def _is_ours(self, groups: dict[int, tuple[int, ...]]) -> bool:
-        """Return whether this process itself uses one of the cores that are waited for; then it comes back by itself."""
-        with self._guard:
-            return any(self._busy & set(group) for group in groups.values())
 
     def _holders(self, groups: dict[int, tuple[int, ...]]) -> str:
         paths = {core: self._path(core) for group in groups.values() for core in group}

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from neff_bench.neffs import findings
 from neff_bench.neffs.bundle import Bundle, Manifest
 from neff_bench.parsers.formats.neff import MUST_ALIAS, plain_name
+from neff_bench.parsers.neuron_host import driver_version, runtime_version
 from neff_bench.sdk.words import FlagAbsent
 from neff_bench.stage2_profile.capture import arguments, nrtpy, runs
-from neff_bench.stage2_profile.capture.conditions import Neighbour, conditions_of, unexplained
+from neff_bench.stage2_profile.capture.conditions import Conditions, Neighbour, unexplained
 from neff_bench.stage2_profile.capture.cores import CorePool, Slot
 from neff_bench.stage2_profile.capture.environment import capture_environment, tool_environment
 from neff_bench.stage2_profile.capture.failures import Failure, diagnose, last_words, refused_flag
@@ -293,13 +294,15 @@ class Attempts:
         # A simulated run has no neighbours and no throttle to remember.
         if self.tool.kind != "sim":
             self.warnings += unexplained(self.neighbours)
-            conditions = conditions_of(
-                self.commands[-1].environment,
+            dge_variable = self.commands[-1].environment.get("NEURON_RT_ENABLE_DGE_NOTIFICATIONS")
+            conditions = Conditions(
                 instance_type=self.instance_type,
+                driver_version=driver_version(),
+                runtime_version=runtime_version(),
                 neighbours=self.neighbours,
                 shared_hbm=self.shared_hbm,
-                dge_flag=self.plan.dge_notifications,
-                flags=self.bundle.manifest.case.flags,
+                dge_notifications=self.plan.dge_notifications or dge_variable == "1",
+                dge_compiled_out="--disable-dge" in self.bundle.manifest.case.flags,
             )
         return runs.Run(
             status="failed" if reason else "viewed" if self.is_nrtpy else "captured",

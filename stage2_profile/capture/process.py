@@ -1,22 +1,19 @@
-"""Runs a program with a time limit, bounded output, and no survivors: cold under a leash (see leash.py), or warm."""
+"""Runs a program with a time limit, bounded output, and no survivors: cold under a leash, or warm."""
 
 from __future__ import annotations
 
 import os
 import selectors
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
-from neff_bench.system import leash
 from neff_bench.system.endings import ending
+from neff_bench.system.leashed import Leashed
 from neff_bench.system.warm import WarmParent
 
 LOG_LIMIT_BYTES = 512 * 1024
@@ -95,7 +92,7 @@ def run(
     stdout_limit, grace_s = limits.stdout_limit, limits.grace_s
     started = time.monotonic()
     forked = warm and warm.start(argv, cwd=cwd, environment=env, hold=hold, grace_s=grace_s)
-    process = forked or Leashed(argv, cwd, env, hold, grace_s)
+    process = forked or Leashed(argv, cwd=cwd, environment=env, hold=hold, grace_s=grace_s)
     out, err = Bounded(2 * stdout_limit if stdout_limit else LOG_LIMIT_BYTES), Bounded(LOG_LIMIT_BYTES)
     timed_out = stopped = overflowed = False
     end, drained = started + limits.timeout_s, 0.0
@@ -126,56 +123,6 @@ def run(
         code = process.poll() or 0
     code = code if code >= 0 else 128 - code
     return Finished(code, time.monotonic() - started, out.bytes(), err.bytes(), timed_out, stopped, overflowed)
-
-
-class Leashed:
-    """A program that is started cold, under a leash; what it can do is what `WarmProcess` can."""
-
-    def __init__(
-        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], hold: Sequence[int], grace_s: float
-    ) -> None:
-        life_read, self._life = os.pipe()
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", leash.__file__, str(life_read), str(grace_s), *argv],
-                cwd=cwd,
-                env=dict(env),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(life_read, *hold),
-                start_new_session=True,
-            )
-        except BaseException:
-            self.end()
-            raise
-        finally:
-            os.close(life_read)
-        self.stdout: IO[bytes] = self._process.stdout  # type: ignore[assignment]
-        self.stderr = self._process.stderr
-
-    def poll(self) -> int | None:
-        """Return the exit code, None while it runs."""
-        return self._process.poll()
-
-    def wait(self, timeout_s: float) -> int | None:
-        """Return `poll`, after at most `timeout_s`."""
-        try:
-            return self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
-
-    def end(self) -> None:
-        """Ask for its end: SIGTERM to its process group, SIGKILL after its grace."""
-        if self._life >= 0:
-            os.close(self._life)
-            self._life = -1
-
-    def close(self) -> None:
-        """End it and wait for it."""
-        self.end()
-        with self._process:
-            pass
 
 
 def describe_exit(done: Finished, timeout_s: float) -> str:

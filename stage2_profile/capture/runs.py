@@ -33,7 +33,7 @@ from typing import Literal
 
 import msgspec
 
-from neff_bench.neffs.bundle import LOCK, PROFILES
+from neff_bench.neffs.bundle import LOCK, PROFILES, files_below
 from neff_bench.neffs.checksums import FileSum, Unsealed, check_seal, plain_status, seal, sum_file, wrong_file
 from neff_bench.neffs.findings import Finding
 from neff_bench.stage2_profile.capture.conditions import Conditions
@@ -247,13 +247,6 @@ def with_files(directory: Path, run: Run, names: Iterable[str]) -> Run:
     return msgspec.structs.replace(run, files={**run.files, **found})
 
 
-def files_below(directory: Path, name: str) -> list[str]:
-    """Return the file, or the files of the directory, that `name` is in a run; sorted."""
-    path = directory / name
-    found = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    return sorted(str(file.relative_to(directory)) for file in found)
-
-
 def check_file(directory: Path, run: Run, name: str) -> None:
     """Compare a file of a run, or each file of a directory, with its sha256. Raises `RunDamaged`; a run of an older version passes."""
     if run.verified:
@@ -383,8 +376,7 @@ def publish(work: Path, run: Run) -> tuple[Path, Run]:
             file.unlink()
         elif file.is_file():
             sync(file)
-    names = [str(file.relative_to(work)) for file in work.rglob("*") if file.is_file()]
-    run = with_files(work, run, names)
+    run = with_files(work, run, files_below(work))
     write_run(work, run)
     sync(work)
     final = work.with_name(work.name.removeprefix(WORK))

@@ -42,6 +42,7 @@ SMALLEST_PERCENT = 0.1
 """A simulated time that changes by less is the same."""
 TIME_PERCENT = 1.0
 """A measured time that changes by less is the same, unless told otherwise."""
+EXACT = frozenset(name for name, metric in METRICS.items() if metric.exact)
 COUNTERS = (
     "matmul_instruction_count",
     "instruction_count",
@@ -129,13 +130,9 @@ def word_of(judged: Sequence[Judged]) -> Verdict:
 def _got_better(judged: Sequence[Judged]) -> set[str]:
     """Return the cases of which a number got better, none failed, and no time or status is unknown."""
     not_better = {
-        each.case for each in judged if each.fails or (each.verdict == "cannot tell" and not _is_exact(each.metric))
+        each.case for each in judged if each.fails or (each.verdict == "cannot tell" and each.metric not in EXACT)
     }
     return {each.case for each in judged if each.verdict == "better"} - not_better
-
-
-def _is_exact(metric: str) -> bool:
-    return metric in METRICS and METRICS[metric].exact
 
 
 def summary(judged: Sequence[Judged]) -> str:

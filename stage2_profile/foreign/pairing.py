@@ -83,7 +83,10 @@ class Neffs:
         # A trace that carries no uuid may be of any NEFF that lies near.
         pool = self._untold if trace.uuid else self._all
         near = [neff for parent in _up(trace.path) for neff in pool[parent]]
-        possible = [neff.path for neff in near if _answer(trace, neff) is None]
+        # Where both have a uuid it says yes or no, or not enough.
+        possible = [
+            neff.path for neff in near if not (trace.uuid and neff.uuid) or same_program(trace.uuid, neff.uuid) is None
+        ]
         by_name = _sharing_a_name(trace.path, possible) or possible
         if len(by_name) == 1:
             return by_name[0], "name", None
@@ -112,10 +115,6 @@ class Neffs:
 def _told(uuid: str) -> str:
     """Return what a C string keeps of a uuid, in hex."""
     return bytes.fromhex(uuid).split(b"\0", 1)[0].hex()
-
-
-def _answer(trace: TraceFile, neff: NeffFile) -> bool | None:
-    return same_program(trace.uuid, neff.uuid) if trace.uuid and neff.uuid else None
 
 
 def _up(path: Path) -> tuple[Path, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class About:
-    """Holds what the NEFF tells of a foreign case. `dtype`: of its first input with a known rate."""
+    """Holds what the NEFF tells of a foreign case. `dtype`: of its first input with a known rate. `doubts`: why it tells nothing."""
 
     target: str | None = None
     lnc: int | None = None
@@ -38,6 +38,7 @@ class About:
     dims: tuple[tuple[str, int], ...] = ()
     shapes: str | None = None
     program: Mapping[str, int] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
 
 def foreign_row(case: ForeignCase) -> Row:
@@ -47,12 +48,11 @@ def foreign_row(case: ForeignCase) -> Row:
             return Row(case=case.name, status="failed", reason=case.problem)
         if case.calls is not None:
             return _system_row(case, case.calls)
-        about, doubt = _about_or_not(case)
-        summary = _summary(case)
+        about, summary = _about_or_not(case), _summary(case)
         if summary is not None and summary.has_times:
-            return _with_warning(_summary_row(case, about, summary), doubt)
+            return _summary_row(case, about, summary)
         if case.ntff is not None:
-            return _with_warning(_trace_row(case, about, case.ntff), doubt)
+            return _trace_row(case, about, case.ntff)
     except (ParseError, OSError) as error:
         return Row(case=case.name, status="failed", reason=" ".join(str(error).split()))
     reason = (
@@ -63,18 +63,14 @@ def foreign_row(case: ForeignCase) -> Row:
     return Row(case=case.name, **_told(about), status="unprofiled", reason=reason)
 
 
-def _about_or_not(case: ForeignCase) -> tuple[About, str | None]:
+def _about_or_not(case: ForeignCase) -> About:
     """Return what the NEFF tells; where there is a profile too, a NEFF that cannot be read costs a warning, and not the row."""
     try:
-        return _about(case.neff), None
+        return _about(case.neff)
     except ParseError as error:
         if case.ntff or case.summary_json or case.detail_json:
-            return About(), f"its NEFF cannot be read: {error}"
+            return About(doubts=(f"its NEFF cannot be read: {error}",))
         raise
-
-
-def _with_warning(row: Row, warning: str | None) -> Row:
-    return row if warning is None else replace(row, warnings=(*row.warnings, warning))
 
 
 def _about(path: Path | None) -> About:
@@ -142,7 +138,7 @@ def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
         model=summary.simulator_model,
         time_error=summary.simulator_time_error,
         uncompared_operations=summary.simulator_uncompared_operations,
-        warnings=(*_warnings(case), *filter(None, [waits])),
+        warnings=(*_warnings(case), *filter(None, [waits]), *about.doubts),
     )
 
 
@@ -162,7 +158,7 @@ def _trace_row(case: ForeignCase, about: About, path: Path) -> Row:
         reason="; ".join(wrong) or None,
         **numbers,
         tool=f"NTFF version {trace.version}",
-        warnings=(*_warnings(case), *trace_notes([trace])),
+        warnings=(*_warnings(case), *trace_notes([trace]), *about.doubts),
     )
 
 

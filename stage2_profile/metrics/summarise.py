@@ -77,7 +77,10 @@ def _row_of(bundle: Bundle, path: Path, record: runs.Run, rank: int | None, read
         others = [read_summaries(*other, rank) for other in runs.series(bundle.path, record) if other[0] != path]
         numbers, warnings = _numbers(bundle.manifest, record, path, rank, [summaries, *others], read_traces)
         gap, notes = _system_trace(path, record)
-        verdict = with_findings(_verdict(bundle, path, record, rank), record.findings)
+        verdict = _verdict(bundle, path, record)
+        if rank is not None and rank < len(verdict.ranks):
+            verdict = verdict.ranks[rank]
+        verdict = with_findings(verdict, record.findings)
         executions = _numbered(record, summaries)
         # Numbers that cannot all be true make the row suspect, and are shown all the same.
         impossible = suspicions(executions, numbers, bundle.manifest.case.dtype, record.program, record.loaded)
@@ -254,12 +257,7 @@ def _tool(record: runs.Run) -> str:
     return f"{record.tool} {record.tool_version}"
 
 
-def _verdict(bundle: Bundle, path: Path, record: runs.Run, rank: int | None) -> Verdict:
-    verdict = _verdict_of_all(bundle, path, record)
-    return verdict.ranks[rank] if rank is not None and rank < len(verdict.ranks) else verdict
-
-
-def _verdict_of_all(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
+def _verdict(bundle: Bundle, path: Path, record: runs.Run) -> Verdict:
     if record.status == "failed":
         return Verdict("unchecked")
     if _single_io(record):

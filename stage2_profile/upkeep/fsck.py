@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from neff_bench.neffs.aids import read_aid
-from neff_bench.neffs.bundle import LOCK, MANIFEST, PROFILES, files_of, found_files, read_bundle
+from neff_bench.neffs.bundle import LOCK, MANIFEST, PROFILES, files_below, files_of, found_files, read_bundle
 from neff_bench.neffs.checksums import FileSum, Unsealed, wrong_content, wrong_size
 from neff_bench.neffs.errors import BundleError, StoreError
 from neff_bench.neffs.store import OWN, Store
@@ -167,8 +167,7 @@ def _run(store: Path, case: str, path: Path, done: Examined) -> Iterator[Finding
         return
     done.unverified += not run.verified
     expected = run.files if run.verified else {name: FileSum(None, None) for name in runs.named_files(run)}
-    files = (file for file in path.rglob("*") if run.verified and (not file.is_dir() or file.is_symlink()))
-    found = {str(file.relative_to(path)) for file in files} - {runs.RECORD}
+    found = files_below(path, without=(runs.RECORD,)) if run.verified else ()
     yield from _compared(
         path, expected, [name for name in found if not _may_be_left(name, run)], case, path.name, where
     )

@@ -13,7 +13,7 @@ import msgspec
 from neff_bench.neffs.bundle import PROFILES, Bundle, files_of
 from neff_bench.neffs.checksums import wrong_file
 from neff_bench.neffs.errors import BundleError
-from neff_bench.neffs.store import Store
+from neff_bench.neffs.store import Store, copy_finished
 from neff_bench.stage2_profile.capture import runs
 from neff_bench.stage2_profile.errors import RunDamaged
 
@@ -60,7 +60,7 @@ def _merge_one(into: Store, source: Path, bundle: Bundle) -> Merged:
     except BundleError:
         ours = None
     if ours is None or (ours.manifest.status == "failed" and bundle.manifest.status == "built"):
-        into.publish(bundle.name, lambda directory: _copy(bundle.path, directory))
+        into.publish(bundle.name, lambda made: copy_finished(bundle.path, made, bundle.path / PROFILES))
         return Merged(bundle.name, str(source), "copied")
     if bundle.manifest.status == "failed":
         return Merged(bundle.name, str(source), "kept")
@@ -68,18 +68,6 @@ def _merge_one(into: Store, source: Path, bundle: Bundle) -> Merged:
         reason = f"{into.path} has the case with another NEFF, which stays; build both with the same versions"
         return Merged(bundle.name, str(source), "another build", reason)
     return _add_runs(ours, source, bundle)
-
-
-def _copy(source: Path, directory: Path) -> None:
-    """Copy all of a bundle but what is unfinished in it."""
-    profiles = str(source / PROFILES)
-    shutil.copytree(
-        source,
-        directory,
-        dirs_exist_ok=True,
-        symlinks=True,
-        ignore=lambda folder, names: [name for name in names if folder == profiles and name.startswith(".")],
-    )
 
 
 def _add_runs(ours: Bundle, source: Path, theirs: Bundle) -> Merged:

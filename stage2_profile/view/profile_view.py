@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from neff_bench.neffs.bundle import Bundle
+from neff_bench.neffs.bundle import Bundle, files_below
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.system_trace import TABLE, Calls, SystemTrace, read_system_trace
 from neff_bench.sdk.words import FlagAbsent
@@ -129,7 +129,7 @@ def view(bundle: Bundle, path: Path, record: runs.Run, tool: Tool, options: Opti
         commands=tuple(viewer.commands),
         conditions=with_throttling(record.conditions, [path / each.summary for each in executions if each.summary]),
     )
-    written = [*_written(record, viewed), *(runs.files_below(path, system_trace) if system_trace else ())]
+    written = [*_written(record, viewed), *(files_below(path, system_trace) if system_trace else ())]
     record = runs.with_files(path, viewed, written)
     runs.write_run(path, record)
     return record
@@ -195,7 +195,7 @@ def view_detail(
     new = viewer.commands[len(record.commands) :]
     others = {name: sums for name, sums in record.files.items() if not name.startswith(f"{file}/")}
     record = msgspec.structs.replace(record, executions=executions, commands=tuple(viewer.commands), files=others)
-    record = runs.with_files(path, record, [*runs.files_below(path, file), *(command.log for command in new)])
+    record = runs.with_files(path, record, [*files_below(path, file), *(command.log for command in new)])
     runs.write_run(path, record)
     return record
 

@@ -79,39 +79,34 @@ def choose(nki: Nki) -> tuple[str, Compile]:
 
 def _nir() -> Compile:
     """NKI 0.5 and 0.6 (SDK 2.31, 2.32): `nki.framework.compiled`, which calls itself the entry point of the frameworks."""
-    trace = _get("nki.framework.compiled", "compile_kernel_to_nir")
-    options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
     finish = _get("nki.compiler.ncc_driver", "compile_bir_to_neff")
-    _accepts(trace, None, inputs={}, compile_opts=None, enable_cache=False)
     _accepts(finish, None, None, input_arrays=[], argument_names=[], output_arg_names=[])
 
-    def compile(work: Work) -> tuple[str, ...] | None:
-        options = _options(options_type, work)
-        nir = trace(_launched(work), inputs=dict(work.inputs), compile_opts=options, enable_cache=False)
-        finish(
-            options,
-            nir,
-            input_arrays=[],
-            argument_names=[spec.name for spec in nir.descriptor.input_specs],
-            output_arg_names=[spec.name for spec in nir.descriptor.output_specs],
-        )
-        return _results(nir.descriptor)
+    def last(options: Any, nir: Any, inputs: Mapping[str, Any]) -> None:
+        arguments = [spec.name for spec in nir.descriptor.input_specs]
+        results = [spec.name for spec in nir.descriptor.output_specs]
+        finish(options, nir, input_arrays=[], argument_names=arguments, output_arg_names=results)
 
-    return compile
+    return _traced(last)
 
 
 def _nir_with_inputs() -> Compile:
     """Compile with other builds of NKI 0.6 (SDK 2.32), seen in two public callers: the back end takes the inputs themselves."""
+    finish = _get("nki.compiler.driver", "_compile_bir_to_neff")
+    _accepts(finish, None, None, {})
+    return _traced(lambda options, nir, inputs: finish(nir, options, inputs))
+
+
+def _traced(last: Callable[[Any, Any, Mapping[str, Any]], None]) -> Compile:
+    """Return the function that traces a kernel into NIR and gives it to the back end."""
     trace = _get("nki.framework.compiled", "compile_kernel_to_nir")
     options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
-    finish = _get("nki.compiler.driver", "_compile_bir_to_neff")
     _accepts(trace, None, inputs={}, compile_opts=None, enable_cache=False)
-    _accepts(finish, None, None, {})
 
     def compile(work: Work) -> tuple[str, ...] | None:
         options, inputs = _options(options_type, work), dict(work.inputs)
         nir = trace(_launched(work), inputs=inputs, compile_opts=options, enable_cache=False)
-        finish(nir, options, inputs)
+        last(options, nir, inputs)
         return _results(nir.descriptor)
 
     return compile
