@@ -237,15 +237,11 @@ class Pipeline:
             return None
         if record.kind == "sim" and record.tool_version != tool.version:
             return None  # another model, other times
-        if (
-            self.options.steps == "all"
-            and self.options.most_captures > 1
-            and record.kind != "sim"
-            and record.series is None
-        ):
-            return None  # a series is of its own
-        if self.options.steps in ("all", "capture") and self.options.system_trace and not (path / runs.SYSTEM).is_dir():
-            if record.kind != "sim":
+        if record.kind != "sim":
+            if self.options.steps == "all" and self.options.most_captures > 1 and record.series is None:
+                return None  # a series is of its own
+            traces = self.options.steps in ("all", "capture") and self.options.system_trace
+            if traces and not (path / runs.SYSTEM).is_dir():
                 return None
         if self.options.steps != "view" and missing_output(bundle, record) is not None:
             return None

@@ -13,8 +13,7 @@ from neff_bench.system import leash
 
 
 class Leashed:
-    """A program that is started cold; what it takes and can do is what `WarmParent.start` takes and a `WarmProcess` can, but that its exit code is 128 + n
-    when signal n ended it."""
+    """A program that is started cold; what it takes and can do is what `WarmParent.start` takes and a `WarmProcess` can."""
 
     def __init__(  # noqa: PLR0913 - as subprocess takes them
         self,
@@ -48,15 +47,16 @@ class Leashed:
         self.stdin, self.stderr = self._process.stdin, self._process.stderr
 
     def poll(self) -> int | None:
-        """Return the exit code, None while it runs."""
-        return self._process.poll()
+        """Return the exit code, minus n when signal n ended it; None while it runs."""
+        return self.wait(0.0)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Return `poll`, after at most `timeout_s`."""
         try:
-            return self._process.wait(timeout_s)
+            code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
+        return 128 - code if code > 128 else code  # a leash says 128 + n
 
     def end(self) -> None:
         """Ask for its end: SIGTERM to its process group, SIGKILL after its grace."""

@@ -113,7 +113,7 @@ def build_here(job: Job, asked: Asked) -> Answer:
         implementation = implementation_of(job.case, job.folder)
     except GenerateError as error:
         return Answer(Outcome(job.case.name, "failed", f"{host()}: {error}"), {}, host())
-    warm = None if job.options.cold else _warm(job.toolchain, implementation.route, job)
+    warm = None if job.options.cold else _warm(implementation.route, job)
 
     def build(stop: threading.Event) -> Answer:
         """Return all of it in a thread, where no cancellation interrupts the removal of files."""
@@ -141,7 +141,7 @@ _WARM: dict[tuple[str, str], WarmParent | None] = {}
 """The warm parents of this worker, by toolchain and route; they end with it, and it ends with the command."""
 
 
-def _warm(toolchain: str, route: str, job: Job) -> WarmParent | None:
-    if (toolchain, route) not in _WARM:
-        _WARM[toolchain, route] = warm_parent([job])
-    return _WARM[toolchain, route]
+def _warm(route: str, job: Job) -> WarmParent | None:
+    if (job.toolchain, route) not in _WARM:
+        _WARM[job.toolchain, route] = warm_parent([job])
+    return _WARM[job.toolchain, route]

@@ -205,11 +205,7 @@ def refused(job: Job) -> str | None:
 
 
 def _compile(job: Job, request: Request) -> Compiled:
-    module = import_module(
-        "neff_bench.stage1_generate.toolchains.sim.compile"
-        if job.toolchain == "sim"
-        else "neff_bench.stage1_generate.toolchains.neuron.compile"
-    )
+    module = import_module(f"neff_bench.stage1_generate.toolchains.{job.toolchain}.compile")
     compiled: Compiled = module.compile(request)
     return compiled
 

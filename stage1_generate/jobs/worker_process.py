@@ -45,7 +45,7 @@ def run_module(
             go_on()
             if time.monotonic() >= deadline:
                 return None
-        return 128 - code if code > 128 else code
+        return code
     # However it ended, no process of it stays.
     finally:
         worker.end()

@@ -30,6 +30,11 @@ class Request:
     verbose: bool = False
     ranks: int = 1
 
+    def spec(self) -> dict[str, object]:
+        """Return what a program of ours that runs the kernel is told of it, as JSON."""
+        inputs = [{"name": t.name, "shape": t.shape, "dtype": t.dtype} for t in self.inputs]
+        return {"entry": self.entry, "path": list(self.paths), "inputs": inputs, "arguments": dict(self.arguments)}
+
 
 @dataclass(frozen=True)
 class Compiled:

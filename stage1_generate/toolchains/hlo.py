@@ -25,9 +25,7 @@ def trace(request: Request) -> None:
     """Write `model/` into the current directory. Raises `BuildError` when jax is absent or the trace fails."""
     GRAPH.parent.mkdir()
     spec = Path("trace.json")
-    inputs = [{"name": t.name, "shape": t.shape, "dtype": t.dtype} for t in request.inputs]
-    more = {"arguments": dict(request.arguments), "path": request.paths}
-    spec.write_bytes(orjson.dumps({"entry": request.entry, "inputs": inputs, **more}))
+    spec.write_bytes(orjson.dumps(request.spec()))
     run(
         [sys.executable, "-m", "neff_bench.stage1_generate.toolchains.xla", str(spec), str(GRAPH)], python_environment()
     )

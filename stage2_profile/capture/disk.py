@@ -35,10 +35,7 @@ def estimate_bytes(bundle: Bundle, options: Options, *, traced: bool) -> int:
 
 def check_disk(bundle: Bundle, options: Options, *, traced: bool) -> None:
     """Refuse a capture that the disk has no room for. Raises `CaptureFailed`."""
-    needed, free = (
-        estimate_bytes(bundle, options, traced=traced),
-        shutil.disk_usage(bundle.path).free,
-    )
+    needed, free = estimate_bytes(bundle, options, traced=traced), shutil.disk_usage(bundle.path).free
     if needed > free:
         raise CaptureFailed(
             f"not captured: it would take about {_size(needed)}, and {_size(free)} are free for {bundle.path.parent}; "
@@ -51,7 +48,7 @@ def shortage(store: Path, bundles: Iterable[Bundle], options: Options, *, traced
     needed = options.most_captures * sum(
         estimate_bytes(bundle, options, traced=traced)
         for bundle in bundles
-        if options.force or not _has_run(bundle, traced)
+        if options.force or (found := _best(bundle, traced)) is None or found.status == "failed"
     )
     free = shutil.disk_usage(store).free
     if needed <= free:
@@ -64,16 +61,14 @@ def offer(store: Path) -> str:
     return f"`neff-bench gc {shell_word(str(store))} --keep 1` removes old runs"
 
 
-def _has_run(bundle: Bundle, traced: bool) -> bool:
+def _best(bundle: Bundle, traced: bool) -> runs.Run | None:
     found = runs.best_run(bundle.path, bundle.manifest.neff_sha256, traced=traced).found
-    return found is not None and found[1].status != "failed"
+    return found and found[1]
 
 
 def _known_trace_bytes(bundle: Bundle) -> int | None:
-    found = runs.best_run(bundle.path, bundle.manifest.neff_sha256, traced=True).found
-    if found is None:
-        return None
-    sizes = [found[1].files[each.ntff].bytes for each in found[1].executions if each.ntff in found[1].files]
+    run = _best(bundle, traced=True)
+    sizes = [run.files[each.ntff].bytes for each in run.executions if each.ntff in run.files] if run else []
     return max((size for size in sizes if size is not None), default=None)
 
 

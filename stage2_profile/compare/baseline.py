@@ -141,11 +141,10 @@ def _single_profile(path: Path) -> dict[str, Any] | None:
 def _checked(path: Path, content: Any) -> list[dict[str, Any]]:
     if not isinstance(content, list) or not content:
         raise WrongCall(f"{path}: expected a list of rows, as profile-neffs --format json writes it")
+    records = []
     for number, record in enumerate(content, start=1):
         if not isinstance(record, dict) or not isinstance(record.get("case"), str):
             raise WrongCall(f"{path}: row {number} has no case; expected the rows of profile-neffs --format json")
-    records = []
-    for number, record in enumerate(content, start=1):
         try:
             records.append(from_dict(record))
         except msgspec.ValidationError as error:

@@ -29,24 +29,20 @@ def with_bundles(root: Path, found: Sequence[Entry], inputs: Path | None, *, mak
     `inputs` are given, is made again. A NEFF that cannot have one keeps its entry, with the reason.
     """
     store, kinds = Store(root / STORE), set(make)
-    return [_entry(store, entry, inputs, kinds) if _is_bare(entry) else entry for entry in found]
-
-
-def _is_bare(entry: Entry) -> bool:
-    if not isinstance(entry, ForeignCase) or entry.neff is None or entry.problem is not None:
-        return False
-    return not (entry.ntff or entry.summary_json or entry.detail_json or entry.session_json)
+    return [_entry(store, entry, inputs, kinds) for entry in found]
 
 
 def _entry(store: Store, case: Entry, inputs: Path | None, make: set[str]) -> Entry:
-    if not isinstance(case, ForeignCase) or case.neff is None:
+    from neff_bench.parsers.neff import read_neff
+
+    if not isinstance(case, ForeignCase) or case.neff is None or case.problem is not None:
+        return case
+    if case.ntff or case.summary_json or case.detail_json or case.session_json:
         return case
     try:
-        there = _there(store, case)
+        there = _there(store, case.name, case.neff) if store.path.is_dir() else None
         if (there is not None and inputs is None) or not make:
             return there or case
-        from neff_bench.parsers.neff import read_neff
-
         if ("sim" if read_neff(case.neff).simulated else "neuron") not in make:
             return there or case
         store.create()
@@ -55,14 +51,12 @@ def _entry(store: Store, case: Entry, inputs: Path | None, make: set[str]) -> En
         return replace(case, problem=str(error))
 
 
-def _there(store: Store, case: ForeignCase) -> Bundle | None:
+def _there(store: Store, name: str, neff: Path) -> Bundle | None:
     """Return the bundle that an earlier call made of this very file."""
     from neff_bench.parsers.neff import read_neff
 
-    if case.neff is None or not store.path.is_dir():
-        return None
     try:
-        bundle = store.find(bare_case(case.name, read_neff(case.neff)).name)
+        bundle = store.find(bare_case(name, read_neff(neff)).name)
     except BundleError:
         return None
-    return bundle if bundle is not None and bundle.manifest.neff_sha256 == sha256_file(case.neff) else None
+    return bundle if bundle is not None and bundle.manifest.neff_sha256 == sha256_file(neff) else None

@@ -191,9 +191,5 @@ def _named(rows: Sequence[ForeignCase], root: Path) -> list[ForeignCase]:
 
 
 def _subject(row: ForeignCase) -> Path:
-    found = [
-        path
-        for path in (row.ntff, row.detail_json, row.summary_json, row.session_json, row.system_trace, row.neff)
-        if path is not None
-    ]
-    return found[0]
+    paths = (row.ntff, row.detail_json, row.summary_json, row.session_json, row.system_trace, row.neff)
+    return next(path for path in paths if path is not None)

@@ -43,7 +43,7 @@ def run_gate(options: GateOptions) -> int:
     notes = [*_not_covered(options.changed), *_simulated(newer.records)]
     write_answer(answer(judged, lines, new, notes, "Kernel gate"), format_, options.output)
     if options.update:
-        _take_over(before, options.after, older, newer, judged)
+        _take_over(before, older, newer, judged)
     worse = first_failure(judged)
     if worse is not None:
         error(worse)
@@ -71,7 +71,7 @@ def _lines(rows: Rows, cases: Sequence[str]) -> Mapping[str, Any]:
         raise WrongCall(f"{path}: lines: {wrong}") from None
 
 
-def _take_over(before: Path, after: Path, older: Rows, newer: Rows, judged: Sequence[Judged]) -> None:
+def _take_over(before: Path, older: Rows, newer: Rows, judged: Sequence[Judged]) -> None:
     """Write the baseline again: what got better and what is new comes from the newer side, everything else stays."""
     worse = {each.case for each in judged if each.fails}
     better = {each.case for each in judged if each.verdict == "better"} - worse

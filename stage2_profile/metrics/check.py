@@ -71,16 +71,15 @@ def with_findings(verdict: Verdict, findings: Sequence[Finding]) -> Verdict:
     grave = [finding for finding in findings if finding.kind in (_BY_LUCK if verdict.check == "passed" else _GRAVE)]
     if not grave:
         return verdict
-    check: Check = "wrong" if verdict.check == "wrong" else "suspect"
-    told = verdict.reason if check == "wrong" else None
-    return replace(verdict, check=check, reason="; ".join(filter(None, (str(grave[0]), told))))
+    return suspected(verdict, (), str(grave[0]))
 
 
-def suspected(verdict: Verdict, doubts: Sequence[str]) -> Verdict:
-    """Return a verdict beside figures that cannot be: outputs that are right say nothing of the times."""
+def suspected(verdict: Verdict, doubts: Sequence[str], first: str | None = None) -> Verdict:
+    """Return a verdict beside figures that cannot be: outputs that are right say nothing of the times. `first`: what is said before why outputs are
+    wrong."""
     check: Check = "wrong" if verdict.check == "wrong" else "suspect"
     told = verdict.reason if check == "wrong" else None
-    return replace(verdict, check=check, reason="; ".join(filter(None, (told, *doubts))))
+    return replace(verdict, check=check, reason="; ".join(filter(None, (first, told, *doubts))))
 
 
 _BY_LUCK: tuple[Kind, ...] = ("unwritten-output", "race")

@@ -45,7 +45,8 @@ def suspicions(
     for name in SAME:
         counts = {number: count for number, summary in later if (count := getattr(summary, name)) is not None}
         if len(set(counts.values())) > 1:
-            (one, first), (other, second) = next(iter(counts.items())), _other(counts)
+            (one, first), *rest = counts.items()
+            other, second = next((number, count) for number, count in rest if count != first)
             found.append(f"{name} is {first} in execution {one} and {second} in execution {other}")
     return tuple(dict.fromkeys(found))
 
@@ -73,9 +74,3 @@ def of_numbers(numbers: Mapping[str, Any]) -> list[str]:
         for name, value in numbers.items()
         if name.endswith("_active_us") and value is not None and value > total_us * (1 + TIME_TOLERANCE)
     ]
-
-
-def _other(counts: Mapping[int, int]) -> tuple[int, int]:
-    """Return an execution whose count is not that of the first."""
-    first = next(iter(counts.values()))
-    return next((number, count) for number, count in counts.items() if count != first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
@@ -37,14 +37,12 @@ PACKETS = ("static_dma_packet_count", "software_dynamic_dma_packet_count", "hard
 INSTRUCTIONS = tuple(f"{name}_engine_instruction_count" for name in ENGINES)
 
 
-def engine(name: str) -> Callable[[Ntff], float | None]:
-    """Return the active time of an engine in a trace, in seconds; None where the trace does not tell of it."""
-    return lambda trace: trace.engines[name].active_time_s if name in trace.engines else None
+def engine(name: str, what: str = "active_time_s") -> Callable[[Ntff], float | None]:
+    """Return what a trace tells of an engine: its active time in seconds, or its `instruction_count`; None where it does not tell of the engine."""
+    return lambda trace: getattr(trace.engines[name], what) if name in trace.engines else None
 
 
-def instructions(name: str) -> Callable[[Ntff], int | None]:
-    """Return the instructions of an engine in a trace; None where the trace does not tell of it."""
-    return lambda trace: trace.engines[name].instruction_count if name in trace.engines else None
+instructions = partial(engine, what="instruction_count")
 
 
 def all_instructions(trace: Ntff) -> int | None:

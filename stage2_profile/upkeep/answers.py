@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from neff_bench.errors import WrongCall
 from neff_bench.neffs.bundle import MANIFEST
@@ -55,8 +56,7 @@ def remove_runs(directory: Path, keep: int, dry_run: bool, format_: str, output:
         [[run.case, run.run, str(run.bytes)] for run in removed],
         [f"{many(len(removed), 'run')} of {many(cases, 'case')} {said}: {many(total_bytes, 'byte')}."],
     )
-    names = [field.name for field in fields(Removed)]
-    write_answer(Answer([asdict(run) for run in removed], names, [grid]), format_, output)
+    write_answer(_answer(removed, Removed, grid), format_, output)
     left = [one for one in done if isinstance(one, Left)]
     for one in left:
         error(f"{one.case}: {one.reason}; its runs are left as they are")
@@ -77,13 +77,12 @@ def merge_stores(into: Path, sources: tuple[Path, ...], format_: str, output: Pa
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "nothing to merge"
     columns = (Column("case"), Column("from", wraps=True), Column("problem"), Column("what", wraps=True))
     lines = [[one.case, one.source, one.done, one.reason or NONE] for one in bad]
-    answer = Answer(
-        [asdict(one) for one in merged],
-        [field.name for field in fields(Merged)],
-        [Grid(columns, lines, [f"{into}: {counts}."])],
-    )
-    write_answer(answer, format_, output)
+    write_answer(_answer(merged, Merged, Grid(columns, lines, [f"{into}: {counts}."])), format_, output)
     return 1 if bad else 0
+
+
+def _answer(found: Sequence[Any], kind: type[Any], grid: Grid) -> Answer:
+    return Answer([asdict(one) for one in found], [field.name for field in fields(kind)], [grid])
 
 
 def _whole_store(directory: Path) -> Path:

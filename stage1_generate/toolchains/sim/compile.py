@@ -31,7 +31,8 @@ def compile(request: Request) -> Compiled:
     if request.route == "xla":
         hlo.trace(request)
         return _compile("XLA", str(hlo.GRAPH), hlo.NEFF, request)
-    SPEC.write_bytes(orjson.dumps(_kernel_json(request), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    spec = {**request.spec(), "outputs": [t.name for t in request.outputs or ()], "ranks": request.ranks}
+    SPEC.write_bytes(orjson.dumps(spec, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     return _compile("NKI", str(SPEC), NKI_NEFF, request)
 
 
@@ -45,17 +46,6 @@ def _compile(framework: str, source: str, neff: str, request: Request) -> Compil
     if not Path(neff).is_file():
         raise BuildError(f"neuron-sim compile ended well but wrote no {neff}")
     return Compiled(neff, "neuron-sim compile", time_s, command)
-
-
-def _kernel_json(request: Request) -> dict[str, object]:
-    return {
-        "entry": request.entry,
-        "path": list(request.paths),
-        "inputs": [{"name": t.name, "shape": t.shape, "dtype": t.dtype} for t in request.inputs],
-        "arguments": dict(request.arguments),
-        "outputs": [t.name for t in request.outputs or ()],
-        "ranks": request.ranks,
-    }
 
 
 def recorded_outputs(request: Request) -> tuple[Tensor, ...]:
