@@ -105,6 +105,7 @@ def test_a_module_beside_the_shapes_file_is_found(read, tmp_path):
             "allowed for float8_e8m0fnu: uniform, constant",
         ),
         ("dtype: bfloat16", "dtype: int32, values: no.py:f", 7, "inputs.x.values: found 'no.py:f', but "),
+        ("dtype: bfloat16", "dtype: bfloat16, dtype: int8", 7, "inputs.x: found key 'dtype' twice, allowed: once"),
         ("values: constant", "valeus: constant", 8, "found key 'valeus', allowed: shape, dtype, values, scale"),
         ("eps: 1e-6", "x: 1", 9, "arguments.x: found an argument with the name of an input"),
         ("my_kernels.py:right", "my_kernels.py:wrong", 10, "reference: found no wrong in my_kernels.py"),
