@@ -9,6 +9,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,6 +52,10 @@ Compile = Callable[[Work], "tuple[str, ...] | None"]
 """Writes the NEFF. Returns the names of the kernel's results in it, in their order; None where the interface does not tell."""
 
 
+BackEnd = Callable[[Any, Any, Mapping[str, Any]], None]
+"""Makes the NEFF of options, a traced kernel and its inputs."""
+
+
 @dataclass(frozen=True)
 class Interface:
     """`name`: as it is written to case.json; `contract`: in the contract of the releases that have it. `probe`: raises `Absent`
@@ -77,7 +82,7 @@ def choose(nki: Nki) -> tuple[str, Compile]:
     raise BuildError("no known compile interface of NKI: " + "; ".join(reasons))
 
 
-def _nir() -> Compile:
+def _nir() -> BackEnd:
     """NKI 0.5 and 0.6 (SDK 2.31, 2.32): `nki.framework.compiled`, which calls itself the entry point of the frameworks."""
     finish = _get("nki.compiler.ncc_driver", "compile_bir_to_neff")
     _accepts(finish, None, None, input_arrays=[], argument_names=[], output_arg_names=[])
@@ -87,20 +92,21 @@ def _nir() -> Compile:
         results = [spec.name for spec in nir.descriptor.output_specs]
         finish(options, nir, input_arrays=[], argument_names=arguments, output_arg_names=results)
 
-    return _traced(last)
+    return last
 
 
-def _nir_with_inputs() -> Compile:
+def _nir_with_inputs() -> BackEnd:
     """Compile with other builds of NKI 0.6 (SDK 2.32), seen in two public callers: the back end takes the inputs themselves."""
     finish = _get("nki.compiler.driver", "_compile_bir_to_neff")
     _accepts(finish, None, None, {})
-    return _traced(lambda options, nir, inputs: finish(nir, options, inputs))
+    return lambda options, nir, inputs: finish(nir, options, inputs)
 
 
-def _traced(last: Callable[[Any, Any, Mapping[str, Any]], None]) -> Compile:
-    """Return the function that traces a kernel into NIR and gives it to the back end."""
+def _traced(probe: Callable[[], BackEnd]) -> Compile:
+    """Return the function that traces a kernel into NIR and gives it to the back end that `probe` finds."""
     trace = _get("nki.framework.compiled", "compile_kernel_to_nir")
     options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
+    last = probe()
     _accepts(trace, None, inputs={}, compile_opts=None, enable_cache=False)
 
     def compile(work: Work) -> tuple[str, ...] | None:
@@ -226,8 +232,8 @@ def _trace_kernel() -> Compile:
 
 
 INTERFACES = (
-    Interface("nki compile_kernel_to_nir", "compile_kernel_to_nir", _nir),
-    Interface("nki _compile_bir_to_neff", "compile_bir_with_inputs", _nir_with_inputs),
+    Interface("nki compile_kernel_to_nir", "compile_kernel_to_nir", partial(_traced, _nir)),
+    Interface("nki _compile_bir_to_neff", "compile_bir_with_inputs", partial(_traced, _nir_with_inputs)),
     Interface("nki compile_to_bir", "compile_to_bir", _bir),
     Interface("nki ParserFrontend", "ParserFrontend", _frontend),
     Interface("nki_standalone", "nki_standalone", _standalone),
