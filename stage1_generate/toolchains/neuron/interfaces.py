@@ -9,7 +9,6 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,10 +51,6 @@ Compile = Callable[[Work], "tuple[str, ...] | None"]
 """Writes the NEFF. Returns the names of the kernel's results in it, in their order; None where the interface does not tell."""
 
 
-BackEnd = Callable[[Any, Any, Mapping[str, Any]], None]
-"""Makes the NEFF of options, a traced kernel and its inputs."""
-
-
 @dataclass(frozen=True)
 class Interface:
     """`name`: as it is written to case.json; `contract`: in the contract of the releases that have it. `probe`: raises `Absent`
@@ -82,37 +77,41 @@ def choose(nki: Nki) -> tuple[str, Compile]:
     raise BuildError("no known compile interface of NKI: " + "; ".join(reasons))
 
 
-def _nir() -> BackEnd:
+def _nir() -> Compile:
     """NKI 0.5 and 0.6 (SDK 2.31, 2.32): `nki.framework.compiled`, which calls itself the entry point of the frameworks."""
-    finish = _get("nki.compiler.ncc_driver", "compile_bir_to_neff")
-    _accepts(finish, None, None, input_arrays=[], argument_names=[], output_arg_names=[])
-
-    def last(options: Any, nir: Any, inputs: Mapping[str, Any]) -> None:
-        arguments = [spec.name for spec in nir.descriptor.input_specs]
-        results = [spec.name for spec in nir.descriptor.output_specs]
-        finish(options, nir, input_arrays=[], argument_names=arguments, output_arg_names=results)
-
-    return last
-
-
-def _nir_with_inputs() -> BackEnd:
-    """Compile with other builds of NKI 0.6 (SDK 2.32), seen in two public callers: the back end takes the inputs themselves."""
-    finish = _get("nki.compiler.driver", "_compile_bir_to_neff")
-    _accepts(finish, None, None, {})
-    return lambda options, nir, inputs: finish(nir, options, inputs)
-
-
-def _traced(probe: Callable[[], BackEnd]) -> Compile:
-    """Return the function that traces a kernel into NIR and gives it to the back end that `probe` finds."""
     trace = _get("nki.framework.compiled", "compile_kernel_to_nir")
     options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
-    last = probe()
+    finish = _get("nki.compiler.ncc_driver", "compile_bir_to_neff")
     _accepts(trace, None, inputs={}, compile_opts=None, enable_cache=False)
+    _accepts(finish, None, None, input_arrays=[], argument_names=[], output_arg_names=[])
+
+    def compile(work: Work) -> tuple[str, ...] | None:
+        options = _options(options_type, work)
+        nir = trace(_launched(work), inputs=dict(work.inputs), compile_opts=options, enable_cache=False)
+        finish(
+            options,
+            nir,
+            input_arrays=[],
+            argument_names=[spec.name for spec in nir.descriptor.input_specs],
+            output_arg_names=[spec.name for spec in nir.descriptor.output_specs],
+        )
+        return _results(nir.descriptor)
+
+    return compile
+
+
+def _nir_with_inputs() -> Compile:
+    """Compile with other builds of NKI 0.6 (SDK 2.32), seen in two public callers: the back end takes the inputs themselves."""
+    trace = _get("nki.framework.compiled", "compile_kernel_to_nir")
+    options_type = _get("nki.compiler.ncc_driver", "CompileOptions")
+    finish = _get("nki.compiler.driver", "_compile_bir_to_neff")
+    _accepts(trace, None, inputs={}, compile_opts=None, enable_cache=False)
+    _accepts(finish, None, None, {})
 
     def compile(work: Work) -> tuple[str, ...] | None:
         options, inputs = _options(options_type, work), dict(work.inputs)
         nir = trace(_launched(work), inputs=inputs, compile_opts=options, enable_cache=False)
-        last(options, nir, inputs)
+        finish(nir, options, inputs)
         return _results(nir.descriptor)
 
     return compile
@@ -232,8 +231,8 @@ def _trace_kernel() -> Compile:
 
 
 INTERFACES = (
-    Interface("nki compile_kernel_to_nir", "compile_kernel_to_nir", partial(_traced, _nir)),
-    Interface("nki _compile_bir_to_neff", "compile_bir_with_inputs", partial(_traced, _nir_with_inputs)),
+    Interface("nki compile_kernel_to_nir", "compile_kernel_to_nir", _nir),
+    Interface("nki _compile_bir_to_neff", "compile_bir_with_inputs", _nir_with_inputs),
     Interface("nki compile_to_bir", "compile_to_bir", _bir),
     Interface("nki ParserFrontend", "ParserFrontend", _frontend),
     Interface("nki_standalone", "nki_standalone", _standalone),
