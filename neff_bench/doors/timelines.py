@@ -12,6 +12,11 @@ from neff_bench.errors import WrongCall
 if TYPE_CHECKING:
     from neff_bench.parsers.event_rows import Timeline
 
+NO_WAITS = (
+    "a trace does not say what waits for what, so there is no critical path and less advice;"
+    " the JSON that AWS's profiler makes of it says it, and view reads that too"
+)
+
 
 def read_timelines(files: Sequence[Path], linked: bool) -> list[Timeline]:
     """Return one for each file that is no NEFF. `linked`: with what depends on what. Raises `WrongCall`, `ParseError` and `ProfileError`."""
@@ -34,9 +39,11 @@ def of_file(path: Path, neff: Path | None, linked: bool) -> Timeline:
     from neff_bench.parsers.kinds import kind_of
 
     timeline = read_timeline(path, neff, linked=linked)
-    if neff is not None and timeline.simulated and kind_of(path) == "ntff":
-        return _simulated_again(timeline, path, neff, linked)
-    return timeline
+    if kind_of(path) != "ntff":
+        return timeline
+    if timeline.simulated:
+        return timeline if neff is None else _simulated_again(timeline, path, neff, linked)
+    return replace(timeline, notes=(*timeline.notes, NO_WAITS)) if linked else timeline
 
 
 def _simulated_again(timeline: Timeline, trace: Path, neff: Path, linked: bool) -> Timeline:

@@ -102,7 +102,7 @@ def summary(pairing: Pairing, found: Sequence[Difference], letter: str) -> list[
         apart = " or ".join(errors).replace(" on hardware", "") or "as much as nobody knows"
         lines.append(
             f"SIMULATED: {exact_part(stated)}. Hardware's time of each case differs from the simulated one by {apart}."
-            f" When it surely has the same order of A and {letter}: neff-bench explain SURE."
+            f" Whether hardware has A and {letter} in the same order: neff-bench explain SURE."
         )
         models = {(pair.a.get("model"), pair.b.get("model")) for pair in pairing.pairs}
         lines += [

@@ -1,14 +1,17 @@
 """`neff-bench view`: one timeline, as JSON, CSV or Parquet."""
 
 import csv
+import html
 import json
 import operator
 import shutil
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import neff_bench
+from neff_bench.doors.timelines import NO_WAITS
 from neff_bench.doors.view_cli import view
 from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.parsers.profile_json import read_profile, read_summary
@@ -17,6 +20,8 @@ from neff_bench.simulator.commands.capture_options import CaptureOptions
 from neff_bench.simulator.files.neff import write_neff
 from tests.doors.programs import SCALE
 from tests.simulator.programs import matmul
+
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "real" / "trn2_attention" / "fused_attention"
 
 
 @pytest.fixture
@@ -68,6 +73,14 @@ def test_a_trace_of_another_model_is_shown_without_its_lines(captured, monkeypat
     monkeypatch.setattr("neff_bench.simulator.commands.view.model_name", lambda target: "trn2-0.other")
     done = run("file.neff", "profile.ntff", "--output", "x.json")
     assert done.exit_code == 0 and "without names and source lines" in done.stderr
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="no real files beside the repository")
+def test_the_page_of_a_measured_trace_says_that_its_json_knows_the_waits(tmp_path):
+    page = tmp_path / "x.html"
+    done = run(REAL / "fused.neff", REAL / "fused_exec_2.ntff", "--output", page)
+    assert done.exit_code == 0 and NO_WAITS in done.stderr and NO_WAITS in html.unescape(page.read_text())
+    assert NO_WAITS not in run(REAL / "ntff.json", "--output", page).stderr
 
 
 def test_a_bundle_is_its_newest_run(tmp_path, monkeypatch):
