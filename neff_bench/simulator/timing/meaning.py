@@ -18,6 +18,9 @@ _C_LAYOUT = re.compile(
 )
 """Strings and preprocessor lines, which stay as written; and comments and blanks, of which one blank stays."""
 
+_KEPT = 600
+"""Digests that are remembered: those of several installations, which take turns where they are compared."""
+
 
 def meanings(paths: Iterable[Path]) -> list[str]:
     """Return the digest of each file's meaning. Parsing costs half a second for a hundred files, so digests are remembered by
@@ -31,7 +34,8 @@ def meanings(paths: Iterable[Path]) -> list[str]:
         for key, text, path in zip(keys, texts, paths, strict=True)
     }
     if not found.keys() <= remembered.keys():
-        _remember(found)
+        others = {key: digest for key, digest in remembered.items() if key not in found}
+        _remember(dict([*others.items(), *found.items()][-max(_KEPT, len(found)) :]))
     return [found[key] for key in keys]
 
 

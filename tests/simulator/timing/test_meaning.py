@@ -67,3 +67,14 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkeyp
     source = tmp_path / "a.py"
     source.write_bytes(PYTHON)
     assert meanings([source]) == [meaning_of(PYTHON, ".py")]
+
+
+def test_two_installations_remember_side_by_side(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    one.write_text("a = 1\n")
+    other.write_text("a = 2\n")
+    for path in (one, other, one):
+        meanings([path])
+    [cache] = tmp_path.rglob("model-sources.json")
+    assert len(json.loads(cache.read_text())) == 2
