@@ -65,6 +65,14 @@ class Columns(Sequence[Row], Generic[Row]):
         for values in zip(*(_listed(column) for column in self.columns.values())):
             yield self.kind(**dict(zip(names, values)))
 
+    def take(self, places: np.ndarray) -> Columns[Row]:
+        """Return the rows at these places, without their predecessors."""
+        return Columns(self.kind, {
+            name: Coded(column.codes[places], column.values) if isinstance(column, Coded) else column[places]
+            for name, column in self.columns.items()
+            if not isinstance(column, Links)
+        })  # fmt: skip
+
     def of_kind(self, kind: type[Any]) -> Columns[Any]:
         """Return the same rows as another class, without the columns that it has no field for."""
         return Columns(kind, {name: column for name, column in self.columns.items() if hasattr(kind, name)})

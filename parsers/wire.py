@@ -99,6 +99,8 @@ class Message:
 
 def encode_varint(value: int) -> bytes:
     """Return a number that is not negative."""
+    if value <= 0x7F:
+        return value.to_bytes(1, "little")
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -6,11 +6,16 @@ from __future__ import annotations
 
 import heapq
 import struct
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
 
 from neff_bench.chips.engines import ENGINES, SHOWN, TITLES
+from neff_bench.parsers.event_columns import Columns, coded, numbers
 from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline, UsageRow, core_name
 from neff_bench.parsers.formats.perfetto import (
     CounterDescriptor,
@@ -29,11 +34,10 @@ ENGINE_ORDER = ("Sync", *(TITLES[ENGINES.index(engine)] for engine in SHOWN if e
 """From top to bottom as neuron-explorer has them: DMA queues above, then Sync, and the engines that compute."""
 ENGINES_FROM, USAGE_FROM, SEMAPHORES_FROM = 100_000, 200_000, 300_000
 """Ranks of the tracks below the DMA queues."""
+AT_ONCE = 1 << 14
+"""So many packets are written together."""
 END_FIRST, BEGIN_NEXT, COUNTER_LAST = 0, 1, 2
 """What stands first of the packets of one moment."""
-
-Packet = tuple[int, int, int, bytes]
-"""Time in ns, order within that moment, number, bytes."""
 
 
 class _Texts:
@@ -47,7 +51,8 @@ class _Texts:
 
     def fields(self, number: int) -> Iterator[tuple[int, bytes]]:
         for text, iid in self.numbers.items():
-            yield number, encode_message((1, iid), (2, text.encode()))
+            encoded = text.encode()
+            yield number, b"".join((_IID, encode_varint(iid), _TEXT, encode_varint(len(encoded)), encoded))
 
 
 class _Writer:
@@ -56,9 +61,12 @@ class _Writer:
     def __init__(self) -> None:
         self.names, self.keys, self.texts = _Texts(), _Texts(), _Texts()
         self.heads: dict[tuple[int, int], tuple[bytes, bytes]] = {}
+        self.named: dict[str, bytes] = {}
         self.annotations: dict[tuple[str, str | float], bytes] = {}
         self.tracks: list[bytes] = []
-        self.packets: list[Packet] = []
+        self.events: list[bytes] = []
+        self.moments = array("q")
+        """Of each event: four times its time in ns, and its order within that moment."""
 
     def track(self, name: str, parent: int = 0, rank: int = 0, unit: str | None = None) -> int:
         """Return the uuid of a new track; one with a unit is a counter."""
@@ -84,33 +92,31 @@ class _Writer:
                 encode_field(TrackEvent.TYPE, TrackEvent.END) + on_track,
             )
         begin, end = self.heads[track, number]
-        opens, closes = _event(begin_ns, begin + arguments + flows), _event(end_ns, end)
-        if end_ns > begin_ns:
-            self.packets.append((begin_ns, BEGIN_NEXT, len(self.packets), opens))
-            self.packets.append((end_ns, END_FIRST, len(self.packets), closes))
-        else:
-            self.packets.append((begin_ns, BEGIN_NEXT, len(self.packets), opens + closes))
+        self.moments.append(4 * begin_ns + BEGIN_NEXT)
+        self.moments.append(4 * end_ns + (END_FIRST if end_ns > begin_ns else BEGIN_NEXT))
+        self.events += (begin + arguments + flows, end)
 
     def count(self, track: int, time_ns: int, value: float) -> None:
         """Add a point of a counter."""
         kind = encode_message((TrackEvent.TYPE, TrackEvent.COUNTER), (TrackEvent.TRACK_UUID, track))
         number = encode_fixed64(TrackEvent.DOUBLE_COUNTER_VALUE, int.from_bytes(struct.pack("<d", value), "little"))
-        self.packets.append((time_ns, COUNTER_LAST, len(self.packets), _event(time_ns, kind + number)))
+        self.moments.append(4 * time_ns + COUNTER_LAST)
+        self.events.append(kind + number)
 
-    def arguments(self, values: Iterable[tuple[str, str | float | None]]) -> bytes:
+    def arguments(self, values: Iterable[tuple[str, Any]]) -> bytes:
         """Return annotations of a slice: numbers as numbers, texts interned; what is not known is left out."""
-        return b"".join([self._argument(key, value) for key, value in values if value is not None and value != ""])
+        known, new = self.annotations.get, self._argument
+        return b"".join([known(pair) or new(*pair) for pair in values if pair[1] is not None and pair[1] != ""])
 
     def _argument(self, key: str, value: str | float) -> bytes:
-        found = self.annotations.get((key, value))
-        if found is None:
-            known = (
-                (DebugAnnotation.STRING_VALUE_IID, self.texts.number(value))
-                if isinstance(value, str)
-                else (DebugAnnotation.UINT_VALUE, max(round(value), 0))
-            )
-            annotation = encode_message((DebugAnnotation.NAME_IID, self.keys.number(key)), known)
-            found = self.annotations[key, value] = encode_field(TrackEvent.DEBUG_ANNOTATION, annotation)
+        if isinstance(value, str):
+            said = _TEXT_VALUE + encode_varint(self.texts.number(value))
+        else:
+            said = _NUMBER_VALUE + encode_varint(max(round(value), 0))
+        if key not in self.named:
+            self.named[key] = encode_field(DebugAnnotation.NAME_IID, self.keys.number(key))
+        annotation = self.named[key] + said
+        found = self.annotations[key, value] = _ANNOTATION + encode_varint(len(annotation)) + annotation
         return found
 
     def bytes(self) -> bytes:
@@ -131,20 +137,56 @@ class _Writer:
             for track in self.tracks
         ]
         head = [encode_field(Trace.PACKET, packet) for packet in (first, *tracks)]
-        return b"".join((*head, *(packet[3] for packet in sorted(self.packets))))
+        return b"".join((*head, *self._packets()))
+
+    def _packets(self) -> Iterator[Any]:
+        """Yield the packets of the events by time, many at once."""
+        moments = np.frombuffer(self.moments, np.int64)
+        by_time = np.argsort(moments, kind="stable")
+        for first in range(0, len(by_time), AT_ONCE):
+            some = by_time[first : first + AT_ONCE]
+            events = [*map(self.events.__getitem__, some.tolist())]
+            heads = _heads(moments[some] >> 2, np.array([*map(len, events)]))
+            yield b"".join(chain.from_iterable(zip(heads, events)))
 
 
-_PACKET, _TIMESTAMP, _EVENT = (
+_PACKET, _TIMESTAMP, _EVENT, _ANNOTATION, _TEXT_VALUE, _NUMBER_VALUE, _IID, _TEXT = (
     encode_varint(number << 3 | kind)
-    for number, kind in ((Trace.PACKET, 2), (TracePacket.TIMESTAMP, 0), (TracePacket.TRACK_EVENT, 2))
-)
+    for number, kind in (
+        (Trace.PACKET, 2), (TracePacket.TIMESTAMP, 0), (TracePacket.TRACK_EVENT, 2), (TrackEvent.DEBUG_ANNOTATION, 2),
+        (DebugAnnotation.STRING_VALUE_IID, 0), (DebugAnnotation.UINT_VALUE, 0), (1, 0), (2, 2),
+    )
+)  # fmt: skip
+"""What begins a field, since there are millions of these."""
 _SEQUENCE = encode_message((TracePacket.SEQUENCE_ID, SEQUENCE), (TracePacket.SEQUENCE_FLAGS, TracePacket.NEEDS_STATE))
 
 
-def _event(time_ns: int, event: bytes) -> bytes:
-    """Return a packet of the file; there are two for each slice, so its parts that never change are encoded once."""
-    body = b"".join((_TIMESTAMP, encode_varint(time_ns), _SEQUENCE, _EVENT, encode_varint(len(event)), event))
-    return b"".join((_PACKET, encode_varint(len(body)), body))
+def _heads(time_ns: Any, length: Any) -> list[bytes]:
+    """Return what stands before each event of so many bytes in a packet of the file."""
+    times, lengths = _varints(time_ns), _varints(length)
+    fixed = len(_TIMESTAMP + _SEQUENCE + _EVENT)
+    bodies = _varints(fixed + times[1].sum(axis=1) + lengths[1].sum(axis=1) + length)
+    parts = [_PACKET, bodies, _TIMESTAMP, times, _SEQUENCE + _EVENT, lengths]
+    columns = [_repeated(part, len(length)) if isinstance(part, bytes) else part for part in parts]
+    digits, used = (np.concatenate(column, axis=1) for column in zip(*columns))
+    whole, ends = digits[used].tobytes(), np.cumsum(used.sum(axis=1)).tolist()
+    return [whole[begin:end] for begin, end in zip([0, *ends], ends)]
+
+
+def _varints(values: Any) -> tuple[Any, Any]:
+    """Return (n, 9) bytes of numbers that are not negative, and which of them are used."""
+    if len(values) and values.min() < 0:
+        raise ValueError("an event before the start of the execution")
+    groups = values[:, None] >> np.arange(0, 63, 7)
+    used = groups > 0
+    used[:, 0] = True
+    more = np.roll(used, -1, axis=1)
+    more[:, -1] = False
+    return (groups & 0x7F | more * 0x80).astype(np.uint8), used
+
+
+def _repeated(text: bytes, count: int) -> tuple[Any, Any]:
+    return np.tile(np.frombuffer(text, np.uint8), (count, 1)), np.ones((count, len(text)), bool)
 
 
 def to_perfetto(timelines: Sequence[Timeline]) -> bytes:
@@ -175,12 +217,10 @@ def _flows(timeline: Timeline, first: int) -> dict[int, bytes]:
 
 
 def _write_dma(writer: _Writer, group: int, rows: Sequence[DmaRow]) -> None:
-    lanes: dict[tuple[str, str], list[DmaRow]] = defaultdict(list)
-    for row in rows:
-        lanes[row.subgraph, row.queue_name or row.subgroup].append(row)
+    lanes = _lanes(rows, ("subgraph", "queue_name", "subgroup"), lambda core, name, queue: (core, name or queue))
     for rank, ((core, queue), mine) in enumerate(sorted(lanes.items())):
         name = f"{queue} {core_name(core)}".strip()
-        for row, track in _on_tracks(writer, group, name, rank, mine):
+        for row, track in _on_tracks(writer, group, name, rank, _at(rows, mine)):
             arguments = writer.arguments(
                 (
                     ("bytes", row.transfer_size),
@@ -195,16 +235,13 @@ def _write_dma(writer: _Writer, group: int, rows: Sequence[DmaRow]) -> None:
 
 
 def _write_instructions(writer: _Writer, group: int, rows: Sequence[InstructionRow], flows: dict[int, bytes]) -> None:
-    lanes: dict[tuple[str, str], list[InstructionRow]] = defaultdict(list)
-    rows = list(rows)  # one object for each, known by itself below
-    number = {id(row): index for index, row in enumerate(rows)}
-    for row in rows:
-        lanes[row.subgraph, row.subgroup].append(row)
+    lanes = _lanes(rows, ("subgraph", "subgroup"), lambda *key: key)
     order = {engine: place for place, engine in enumerate(ENGINE_ORDER)}
     by_engine = sorted(lanes.items(), key=lambda lane: (order.get(lane[0][1], len(order)), lane[0]))
     for rank, ((core, engine), mine) in enumerate(by_engine, ENGINES_FROM):
-        for row, track in _on_tracks(writer, group, f"{engine} {core_name(core)}".strip(), rank, mine):
-            flow = flows.get(number[id(row)], b"")
+        on_tracks = _on_tracks(writer, group, f"{engine} {core_name(core)}".strip(), rank, _at(rows, mine))
+        for index, (row, track) in zip(mine.tolist(), on_tracks):
+            flow = flows.get(index, b"")
             arguments = writer.arguments(
                 (
                     ("pc", row.pc if row.pc >= 0 else None),
@@ -224,10 +261,24 @@ def _write_instructions(writer: _Writer, group: int, rows: Sequence[InstructionR
 Row = TypeVar("Row", DmaRow, InstructionRow)
 
 
-def _on_tracks(writer: _Writer, group: int, name: str, rank: int, rows: Sequence[Row]) -> Iterator[tuple[Row, int]]:
-    """Yield each row with a track of the name on which it overlaps with nothing; the fewest tracks that do."""
+def _lanes(
+    rows: Sequence[Row], names: Sequence[str], lane: Callable[..., tuple[str, str]]
+) -> dict[tuple[str, str], Any]:
+    """Return the places of the rows of each lane, by begin and length."""
+    key, start, duration = coded(rows, names, lane), numbers(rows, "timestamp"), numbers(rows, "duration")
+    order = np.lexsort((duration, start, key.codes))
+    bounds = np.cumsum(np.bincount(key.codes, minlength=len(key.values)))
+    return dict(zip(key.values, np.split(order, bounds[:-1])))
+
+
+def _at(rows: Sequence[Row], places: Any) -> Iterable[Row]:
+    return rows.take(places) if isinstance(rows, Columns) else [rows[at] for at in places.tolist()]
+
+
+def _on_tracks(writer: _Writer, group: int, name: str, rank: int, rows: Iterable[Row]) -> Iterator[tuple[Row, int]]:
+    """Yield each row with a track of the name on which it overlaps with nothing; the fewest tracks that do. `rows`: by begin and length."""
     free: list[tuple[int, int]] = []
-    for row in sorted(rows, key=lambda row: (row.timestamp, row.duration)):
+    for row in rows:
         begin, end = _span(row)
         track = heapq.heappop(free)[1] if free and free[0][0] <= begin else writer.track(name, group, rank)
         heapq.heappush(free, (end, track))
