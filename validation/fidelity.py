@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
         show("replay of real instruction lists (inf2, matmul)", replay_rows(options.data / "real" / "inf2_matmul"))
     from validation.profiled import profiled_rows
 
-    show("predict: scaled products (trn3) and energies of pairs (trn1)", profiled_rows())
+    show("predict: kernels of which a few figures are public", profiled_rows())
     if options.nkilib is None:
         print("predict: give --nkilib PATH (a checkout of nki-library at 0759719) for its mlp", file=sys.stderr)
     elif not options.nkilib.exists():

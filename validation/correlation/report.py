@@ -56,15 +56,17 @@ MODELS: tuple[tuple[str, Callable[[Compared], float]], ...] = (
 
 
 def report(compared: Sequence[Compared]) -> Iterator[str]:
-    """Lines of Markdown."""
+    """Lines of Markdown. A superseded row is in the last table alone, where the newer measurement of its case has a line too."""
     for name, test in (("Development rows", False), ("Test rows", True)):
         rows = [one for one in compared if one.row.is_test == test]
-        if rows:
+        newest = [one for one in rows if not one.row.superseded]
+        if newest:
             yield from (f"## {name}", "")
-            yield from _totals(rows)
-            yield from _coverage(rows)
-            yield from _active(rows)
-            yield from _order(rows)
+            yield from _totals(newest)
+            yield from _coverage(newest)
+            yield from _active(newest)
+            yield from _order(newest)
+        if rows:
             yield from _each(rows)
 
 
@@ -151,9 +153,12 @@ def _order(rows: Sequence[Compared]) -> Iterator[str]:
 
 
 def _each(rows: Sequence[Compared]) -> Iterator[str]:
-    yield "| row | model us | measured us | error % | roofline % | busiest % |"
-    yield "|---|--:|--:|--:|--:|--:|"
+    yield "| row | clock | release | model us | measured us | error % | roofline % | busiest % |"
+    yield "|---|---|---|--:|--:|--:|--:|--:|"
     for one in rows:
+        clock, release = one.row.label
+        name = f"{one.row.repository}@{one.row.commit[:7]} {one.row.family} {one.row.name}"
+        shown = f"{name} (superseded)" if one.row.superseded else name
         errors = " | ".join(f"{100 * (told(one) / one.measured_us - 1):+.1f}" for _, told in MODELS)
-        yield f"| {one.row.repository}@{one.row.commit[:7]} {one.row.family} {one.row.name} | {one.simulated_us:.1f} | {one.measured_us:.1f} | {errors} |"
+        yield f"| {shown} | {clock} | {release or 'not told'} | {one.simulated_us:.1f} | {one.measured_us:.1f} | {errors} |"
     yield ""

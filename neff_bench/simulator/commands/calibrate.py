@@ -113,7 +113,9 @@ def answer(found: Calibrated, output: Path | None) -> Answer:
     ]
     notes = [f"{len(found.calibration.estimates)} constants of {found.calibration.target} fitted to {len(found.calibration.traces)} traces; low and high: 95 % interval"]  # fmt: skip
     if found.simulated:
-        notes.append(f"SIMULATED traces, which show the model and no hardware: {', '.join(found.simulated)}")
+        notes.append(
+            f"SIMULATED: {len(found.simulated)} of {len(found.calibration.traces)} traces, which show the model and no hardware"
+        )
     if output is not None and found.calibration.estimates:
         notes.append(f"use them with --calibration {output}, or {ENVIRONMENT}={output}")
     return Answer(records, FIELDS, [Grid(COLUMNS, lines, notes)])

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from neff_bench.chips import CHIPS
 from neff_bench.chips.calibration import ENVIRONMENT, PREAMBLE, Calibration, Estimate, encoded
-from neff_bench.simulator.commands.calibrate import calibrate, write
+from neff_bench.simulator.commands.calibrate import answer, calibrate, write
 from neff_bench.simulator.commands.cli import main
 from neff_bench.simulator.commands.view import load_profile, summary_record, write_json
 from neff_bench.simulator.errors import SimulatorError
@@ -63,6 +63,7 @@ def test_the_constants_of_another_machine_come_back(another_machine):
     assert fitted[f"{PREAMBLE}[1]"] - TRN2.overheads.preamble_ns == pytest.approx(LATER_NS, abs=1.0)
     assert f"{PREAMBLE}[0]" not in fitted
     assert len(found.simulated) == 4
+    assert "SIMULATED: 4 of 4 traces" in answer(found, None).grids[0].notes[1]
 
 
 def test_a_calibration_made_while_another_is_in_force_starts_from_the_model_s_constants(

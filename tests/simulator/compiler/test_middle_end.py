@@ -213,33 +213,6 @@ def test_copies_that_name_no_engine_are_shared():
         assert found[6] == "vector"
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-def test_copies_of_wide_products_alternate_and_copies_behind_narrow_ones_wait_for_scalar(dtype):
-    """A copy of 512 columns takes longer than the product of so many, and not as long as four products of 128."""
-
-    def products(x, y):
-        wide, whole = nl.load(x), nl.load(y)
-        out = nl.ndarray((4, 128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
-        turned = nl.ndarray((4, 128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
-        for tile in range(4):
-            product = nl.ndarray((nl.par_dim(128), 512), dtype=nl.float32, buffer=nl.psum)
-            product[...] = nisa.nc_matmul(whole[:, nl.ds(128 * tile, 128)], wide)
-            nl.store(out[tile], nisa.tensor_copy(product))
-        for tile in range(4):
-            product = nl.ndarray((nl.par_dim(128), 512), dtype=nl.float32, buffer=nl.psum)
-            for part in range(4):
-                columns = nl.ds(128 * part, 128)
-                product[:, columns] = nisa.nc_matmul(whole[:, nl.ds(128 * tile, 128)], whole[:, columns])
-            nl.store(turned[tile], nisa.tensor_copy(product))
-        return out, turned
-
-    program = recorded(products, (128, 512), (128, 512), dtype=dtype, middle_end=True)
-    assert [step.engine for step in program.cores[0] if step.op == "tensor_copy"] == [
-        *("scalar", "vector") * 2,
-        *("scalar",) * 4,
-    ]
-
-
 @pytest.mark.parametrize(("dtype", "loaded"), [("bfloat16", 1), ("float32", 4)])
 def test_weights_that_the_pe_holds_are_not_loaded_again(dtype, loaded):
     """A float32 product takes two passes, with weights of their own."""

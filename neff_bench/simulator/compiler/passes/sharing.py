@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -11,16 +11,8 @@ from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.code.lowering import Numbered, lower, lowering, operations_of
 from neff_bench.simulator.compiler.code.order import issue_order
 from neff_bench.simulator.compiler.program.dependencies import table_and_edges
-from neff_bench.simulator.costs.steps import Lowered
 from neff_bench.simulator.costs.transfers import Transfer, packet_ns
-from neff_bench.simulator.program import ENGINES, PARTITIONS, Instruction, Program
-
-ESTIMATED_PE_GHZ, ESTIMATED_FLOAT32_GHZ = 1.4, 1.8
-"""Columns of weights and of moving operands in a ns, of two bytes and of float32: how fast the compiler seems to take the PE for when it
-shares copies. In the traces copies of products of 512 columns alternate between the engines, of float32 too, which take 857 ns; so less than
-the 480 ns of a copy on Scalar were expected. Copies of four transposes of 128 all go to Scalar: more than that was expected. Copies of
-single transposes of 128 alternate where they are of float32 (chenhzhu/asst4-trainium2: 18 on either engine) and all go to Scalar where they are
-of two bytes: the 168 ns of a copy on Scalar lie between the two."""
+from neff_bench.simulator.program import ENGINES, Instruction, Program
 
 _WIDE_INTEGERS = frozenset({"int32", "uint32"})
 """Scalar takes these through float32."""
@@ -45,24 +37,11 @@ def shared_copies(program: Program, instructions: Sequence[Instruction]) -> list
         ready_ns = max((done_ns[before] for before in waits[at]), default=0.0)
         if is_open_copy(step) and max(ready_ns, free_ns["scalar"]) <= max(ready_ns, free_ns["vector"]):
             placed[at] = step = msgspec.structs.replace(step, engine="scalar")
-        busy_ns, result_ns = _estimated_ns(step, lower_once, chip)
+        found = lower_once(step)
         start_ns = max(ready_ns, free_ns[step.engine])
-        free_ns[step.engine] = start_ns + busy_ns
-        done_ns[at] = start_ns + result_ns
+        free_ns[step.engine] = start_ns + found.busy_ns
+        done_ns[at] = start_ns + found.result_ns + (_moving_ns(found.transfer, chip) if found.transfer else 0.0)
     return placed
-
-
-def _estimated_ns(step: Instruction, lower: Callable[[Instruction], Lowered], chip: Chip) -> tuple[float, float]:
-    """Return how long an instruction holds its engine, and when its result is there, as the compiler seems to estimate it."""
-    if step.engine == "tensor":
-        columns = sum(access.columns for access in step.reads.values())
-        if step.op == "nc_transpose":
-            columns += PARTITIONS
-        wide = any(access.dtype == "float32" for access in step.reads.values())
-        estimated_ns = columns / (ESTIMATED_FLOAT32_GHZ if wide else ESTIMATED_PE_GHZ)
-        return estimated_ns, estimated_ns
-    found = lower(step)
-    return found.busy_ns, found.result_ns + (_moving_ns(found.transfer, chip) if found.transfer else 0.0)
 
 
 def _moving_ns(transfer: Transfer, chip: Chip) -> float:
