@@ -41,9 +41,9 @@ def main(arguments: list[str]) -> int:
             "replay of real instruction lists (trn2, attention)", replay_rows(options.data / "real" / "trn2_attention")
         )
         show("replay of real instruction lists (inf2, matmul)", replay_rows(options.data / "real" / "inf2_matmul"))
-    from validation.profiled import profiled_rows
+        from validation.profiled import profiled_rows
 
-    show("predict: kernels of which a few figures are public", profiled_rows())
+        show("predict: kernels of which a few figures are public", profiled_rows())
     if options.nkilib is None:
         print("predict: give --nkilib PATH (a checkout of nki-library at 0759719) for its mlp", file=sys.stderr)
     elif not options.nkilib.exists():

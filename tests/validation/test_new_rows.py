@@ -255,7 +255,7 @@ def test_a_row_is_kept_for_the_ranges_as_it_was_said_first(row, monkeypatch, tmp
         known = interval.evidence()
     finally:
         interval.evidence.cache_clear()
-        interval.interval.cache_clear()
+        interval.intervals.cache_clear()
     assert [one.name for one in known] == ["first"] and known[0].ratio == row("one", program).total_us / 10
 
 
