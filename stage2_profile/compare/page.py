@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,9 +124,11 @@ class _Group:
         return max((abs(math.log(other / first)) for other in others if first and other), default=0.0), first
 
 
-def _case_of(group: _Group, of_sides: Sequence[_Files]) -> Case:
-    label, sides = group.label, sorted(group.sides.items())
-    files = {("A", *LETTERS)[side]: of_sides[side].of(row) for side, row in sides}
+def _case_of(group: _Group, files: Sequence[_Files]) -> Case:
+    return _case(group.label, {("A", *LETTERS)[side]: files[side].of(row) for side, row in sorted(group.sides.items())})
+
+
+def _case(label: str, files: Mapping[str, ProfileFiles]) -> Case:
     if len({_is_trace(one.profile) for one in files.values()}) > 1:
         # A trace has other names for queues than a whole profile, and no source lines: all sides are read as traces then.
         if any(one.trace is None for one in files.values()):
