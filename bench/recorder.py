@@ -79,7 +79,8 @@ def measure(instructions: int) -> None:
             count = len(now.instructions)
         del now
         whole.append(cpu_s(lambda: record(Call(function, "matmuls", given), "trn2", 1)))
-        peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in whole:
         least.append(cpu_s(lambda: objects(count)))
     rates = "".join(f"{min(times) / count * 1e6:>14.2f} {count / min(times):>14,.0f}" for times in (alone, whole))
     ratio = min(whole) / min(least)

@@ -26,7 +26,7 @@ _NAME = re.compile(r"\w+")
 @cache
 def sources() -> tuple[Path, ...]:
     """Return the files that decide a simulated time: what `_ROOTS` import, directly or not, in this package, and the
-    compiled core."""
+    compiled parts in C."""
     found: set[Path] = set()
     seen: set[str] = set()
     waiting = list(_ROOTS)
@@ -45,7 +45,7 @@ def sources() -> tuple[Path, ...]:
         for package, names in _IMPORT.findall(text):
             # `from room import module` names a module too; a name that is none has no file.
             waiting += [package, *(f"{package}.{name}" for name in _NAME.findall(names))]
-    found.update((PACKAGE / "simulator" / "native").glob("*.[ch]"))
+    found.update((PACKAGE / "simulator" / "native").rglob("*.[ch]"))
     return tuple(sorted(found))
 
 
