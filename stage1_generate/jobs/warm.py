@@ -35,7 +35,6 @@ _SIMULATOR = (
     "neff_bench.simulator.nki.language.*",
     "neff_bench.simulator.nki.load",
     "neff_bench.simulator.nki.simulate",
-    "neff_bench.simulator.native:library",
     "neff_bench.simulator.native:compiled_passes",
     "neff_bench.simulator.timing.model:fingerprint",
 )

@@ -19,7 +19,6 @@ _TOOL = (
     "neff_bench.simulator.machine.products:blas",
     "neff_bench.simulator.timing.interval:intervals",
     "neff_bench.simulator.timing.timeline",
-    "neff_bench.simulator.native:library",
     "neff_bench.simulator.native:compiled_passes",
     "neff_bench.simulator.timing.model:fingerprint",
     "neff_bench.parsers.wire",

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -315,3 +316,5 @@ def test_many_programs_at_once_get_their_own_answers(start, warm):
 def test_what_a_warm_parent_is_to_import_exists(names):
     modules = {name.partition(":")[0].removesuffix(".*") for name in names} - {"jax"}
     assert [name for name in sorted(modules) if find_spec(name) is None] == []
+    called = [name.split(":") for name in names if ":" in name]
+    assert [(module, name) for module, name in called if not hasattr(import_module(module), name)] == []
