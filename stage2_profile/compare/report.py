@@ -154,15 +154,7 @@ def _number(value: float | None) -> str:
 
 
 def _record(difference: Difference) -> dict[str, Any]:
+    low, high = difference.ratio_interval or (None, None)
+    numbers = (difference.a, difference.b, difference.ratio, low, high)
     winner = {"better": "b", "worse": "a"}.get(difference.verdict or "")
-    return {
-        "case": difference.label,
-        "metric": difference.metric,
-        "a": difference.a,
-        "b": difference.b,
-        "ratio": difference.ratio,
-        "ratio_low": difference.ratio_interval[0] if difference.ratio_interval else None,
-        "ratio_high": difference.ratio_interval[1] if difference.ratio_interval else None,
-        "verdict": difference.verdict,
-        "winner": winner,
-    }
+    return dict(zip(FIELDS, (difference.label, difference.metric, *numbers, difference.verdict, winner)))
