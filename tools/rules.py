@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from neff_bench.rules import RULES, Rule
-from neff_bench.rules.explain import releases_of
+from neff_bench.rules.report import releases_of
 from neff_bench.rules.rule import SOURCES
 
 _FAMILIES = {

@@ -86,8 +86,7 @@ def check(options: CheckOptions) -> int:
     neff-bench check kernels/ --sdk 2.29..2.33 --target trn2,trn3
     neff-bench check --explain E603
     """
-    from neff_bench.rules.explain import explained, listed
-    from neff_bench.rules.report import REFUSES
+    from neff_bench.rules.report import REFUSES, explained, listed
     from neff_bench.sdk.identify import between, older
     from neff_bench.sdk.installed import judged_by
 

@@ -48,7 +48,7 @@ def of_calls(calls: Iterable[Call], target: str) -> list[Finding]:
     tests = _tests(target)
     found: dict[tuple[str, str], Finding] = {}
     for call in calls:
-        for rule, test in tests[call.op] if call.op in tests else _others(tests, call.op):
+        for rule, test in tests.get(call.op, [] if call.op in TRANSFERS else tests[""]):
             if (said := test(call)) and (call.place, rule.code) not in found:
                 found[call.place, rule.code] = _finding(rule, call.place, said if isinstance(said, str) else "")
     return sorted(found.values())
@@ -169,7 +169,3 @@ def _tests(target: str) -> Tests:
         if op and op not in TRANSFERS:
             tests[op] += every
     return tests
-
-
-def _others(tests: Tests, op: str) -> list[tuple[Rule, Callable[[Call], Found]]]:
-    return [] if op in TRANSFERS else tests[""]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from neff_bench.rules import RULES
-from neff_bench.rules.explain import address
+from neff_bench.rules.report import address
 from tests.checkouts import NEURON_SDK, find
 from tools.rules import ERROR_CODES, UNJUDGED, page
 

@@ -1,6 +1,6 @@
 """A rule in full."""
 
-from neff_bench.rules.explain import explained
+from neff_bench.rules.report import explained
 
 
 def test_a_rule_in_full_says_what_aws_says_and_where_it_is_from():
