@@ -3,11 +3,13 @@
 # SHAPES names a shapes file, or TESTS the arguments of pytest. BASE is a commit or branch: HEAD is judged against the commit
 # in which HEAD left it, so that later commits of BASE do not count. CONFIG, if set, is a file of `neff-bench gate`, taken
 # from the base. Where the base has no shapes file yet, every case is new. Writes comment.md and verdicts.json.
-# Exit code 1: something is worse; 2: neff-bench is not installed.
+# Exit code 1: something is worse; 2: neff-bench is not installed, or there is no such base.
 set -euo pipefail
 
 command -v neff-bench > /dev/null || { echo "error: neff-bench is not on PATH: pip install it first" >&2; exit 2; }
 
+rm -f comment.md verdicts.json
+git rev-parse --quiet --verify "$BASE^{commit}" > /dev/null || { echo "error: BASE=$BASE: no such commit or branch here" >&2; exit 2; }
 # A shallow clone does not hold that commit; then BASE itself is the base.
 base=$(git merge-base "$BASE" HEAD) || base=$BASE
 work=$(mktemp -d)

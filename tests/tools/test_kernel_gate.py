@@ -119,6 +119,15 @@ def test_what_others_did_to_the_base_since_is_not_the_change(repository):
     assert (code, verdict_of_time(outputs)) == (0, "same")
 
 
+def test_a_base_that_is_not_there_is_a_wrong_call_and_leaves_no_old_answer(repository):
+    (repository / "comment.md").write_text("of before")
+    script = ROOT / "tools" / "kernel_gate.sh"
+    settings = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "BASE": "mian", "SHAPES": "shapes.yaml"}
+    done = subprocess.run([script], cwd=repository, env={**os.environ, **settings}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "error: BASE=mian: no such commit or branch here\n")
+    assert not (repository / "comment.md").exists()
+
+
 def test_without_neff_bench_it_is_a_wrong_call_and_not_a_slower_kernel(tmp_path):
     path = tmp_path / "bin"
     path.mkdir()
