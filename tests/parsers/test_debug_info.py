@@ -5,7 +5,7 @@ import json
 import pytest
 
 from neff_bench.parsers.container import read_container
-from neff_bench.parsers.debug_info import StreamLabels, align, read_labels
+from neff_bench.parsers.debug_info import StreamLabels, _entry, align, read_labels
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.parsers.source_files import source_files
@@ -119,3 +119,8 @@ def test_slots_outside_of_the_compilers_are_the_runtimes():
     labels = StreamLabels(("first", None, "last"), (True, False, True), 0, 2)
     assert [labels.of(pc) for pc in (0, 1, 2)] == [("first", "compiled"), (None, "unaligned"), ("last", "compiled")]
     assert labels.of(-1) == labels.of(3) == (None, "runtime")
+
+
+def test_a_value_is_the_number_of_an_entry_or_stands_for_itself():
+    values = ["0", "1", "2", "name", None]
+    assert [_entry(["first", "second"], value) for value in values] == ["first", "second", "2", "name", ""]

@@ -125,3 +125,11 @@ def test_what_is_missing_is_named(directory, tables, says):
 def test_an_instruction_without_an_engine_has_an_empty_one(directory):
     (row,) = read_timeline(directory(Instruction=[{**INSTRUCTION, "engine": None}])).instructions
     assert row.subgroup == ""
+
+
+def test_a_table_without_durations_has_those_from_begin_to_end(directory):
+    unknown = {key: value for key, value in INSTRUCTION.items() if key != "duration_ns"}
+    (row,) = read_timeline(directory(Instruction=[{**unknown, "end_ts": 1_000_540}])).instructions
+    assert (row.timestamp, row.duration) == (1_000_500, 40)
+    (row,) = read_timeline(directory(Instruction=[{**INSTRUCTION, "duration_ns": 7, "end_ts": 1_000_540}])).instructions
+    assert row.duration == 7

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.plausibility import PEAK_FACTOR, active_s, first_execution, impossible
+from neff_bench.parsers.plausibility import PEAK_FACTOR, active_s, beside_program, first_execution, impossible
 from neff_bench.parsers.profile_json import read_summary
 
 
@@ -46,3 +46,33 @@ def test_the_work_of_a_first_execution_is_the_sum_that_a_trace_has_too():
 def test_negative_figures_are_refused(key):
     with pytest.raises(ParseError, match=f"{key}: -1 is negative"):
         summary(**{key: -1})
+
+
+def test_a_time_of_which_a_twentieth_is_work_is_no_first_execution():
+    assert first_execution(1.0, 0.05) is None and first_execution(1.0, 0.0499)
+    assert first_execution(1.0, None) is None and first_execution(0.0, 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("ran", "loaded", "named"),
+    [(98, {}, False), (97, {}, True), (1400, {}, False), (1401, {}, True), (122, {"vector": 120}, False), (123, {"vector": 120}, True)],
+)  # fmt: skip
+def test_an_engine_may_lose_a_fiftieth_and_gain_what_a_loader_adds(ran, loaded, named):
+    found = beside_program(summary(vector_engine_instruction_count=ran), {"vector": 100}, loaded)
+    assert bool(found) is named
+    assert all(f"the {'trace' if loaded and ran > 100 else 'NEFF'} has" in one for one in found)
+    assert beside_program(summary(), {"vector": 100}, {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"vector_engine_active_time": 1.02e-5}, False),
+        ({"vector_engine_active_time": 1.0201e-5}, True),
+        ({"mfu_estimated_percent": 4.08}, False),
+        ({"mfu_estimated_percent": 4.0801}, True),
+        ({"total_time": 0.0}, True),
+    ],
+)
+def test_figures_may_pass_their_bound_by_a_fiftieth(keys, named):
+    assert bool(doubts(summary(**keys))) is named

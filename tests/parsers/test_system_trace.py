@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from neff_bench.parsers.errors import ParseError
-from neff_bench.parsers.system_trace import TABLE, read_system_trace
+from neff_bench.parsers.system_trace import TABLE, UNSEEN, read_system_trace
 from neff_bench.stage2_profile.cli import profile
 
 
@@ -45,6 +45,7 @@ def test_two_cores_of_an_execution_are_one_and_gaps_lie_between_those_of_a_core(
     trace = read_system_trace(path)
     assert told(trace) == {"attention.neff": ((32.0, 30.0), (170.0,)), "mlp.neff": ((8.0, 8.0), (10.0,))}
     assert (trace.dropped, trace.unfinished) == (12, 0)
+    assert trace.remarks == ("12 events were dropped while it was captured", UNSEEN)
 
 
 def test_events_of_nrtpy_are_paired_by_their_ids_on_the_clock_that_cores_share(tmp_path):

@@ -42,3 +42,11 @@ def test_offsets_in_nested_messages_are_those_of_the_file(files):
 def test_the_number_of_fields_is_bounded():
     with pytest.raises(ParseError, match="more than"):
         read(b"\x18\x01" * (FIELDS_MAX + 1))
+
+
+def test_a_budget_of_fields_is_spent_one_by_one():
+    budget = Budget(3)
+    Message("file", memoryview(b"\x18\x01" * 3), 0, budget)
+    assert budget.fields == 0
+    with pytest.raises(ParseError, match="more than"):
+        Message("file", memoryview(b"\x18\x01"), 0, budget)

@@ -9,7 +9,7 @@ import pytest
 from neff_bench.stage2_profile import directory
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report import files
-from neff_bench.stage2_profile.report.layout import answer
+from neff_bench.stage2_profile.report.layout import _models, answer
 from neff_bench.terminal.formats import Page
 from neff_bench.terminal.formats import render as render_answer
 
@@ -220,3 +220,31 @@ def test_a_page_of_many_cases_has_whole_profiles_made_of_the_slowest_alone(
     assert (tmp_path / "x.html").read_text().count("No timeline: this page has those") == 1
     profile_neffs("--only", "*", "--output", tmp_path / "x.html")
     assert whole() == 3
+
+
+def test_a_row_says_in_a_line_its_time_or_why_it_has_none():
+    assert repr(row(total_time_low_us=50.0, total_time_high_us=60.0)).endswith(
+        "128 h1024 i512 bfloat16 trn2/2: 56.00 us (50.0 to 60.0), simulated, profiled, passed>"
+    )
+    assert ": no such NEFF, simulated, failed, passed>" in repr(
+        row(total_time_us=None, status="failed", reason="no such NEFF")
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ({"trn2-abc"}, "trn2-abc"),
+        ({"trn2-abc", "trn1-abc"}, "model abc"),
+        ({"trn2-abc", "trn1-def"}, "trn1-def, trn2-abc"),
+        ({"old", "older"}, "old, older"),
+    ],
+)
+def test_models_that_differ_in_the_chip_alone_are_one(names, said):
+    assert _models(names) == said
+
+
+@pytest.mark.parametrize(("times", "about"), [([None, None], ""), ([None, 56.0], "engines, DMA: % of total us")])
+def test_what_percents_are_of_is_said_where_a_row_has_a_time(times, about):
+    (grid,) = answer([row(total_time_us=time) for time in times]).grids
+    assert grid.about == about

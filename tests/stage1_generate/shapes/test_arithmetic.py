@@ -36,6 +36,8 @@ def test_arithmetic_is_computed(text, value):
         "'a'",
         "True",
         "M < N",
+        "M & N",
+        "~M",
         "f(M)",
         "",
         "M M",
