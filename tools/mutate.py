@@ -110,28 +110,31 @@ def copy_tree(place: Path, built: bool = False) -> Path:
 
 
 def record(tests: list[str], jobs: int) -> int:
-    """Record which tests reach which lines, in a copy, as mutants are judged: a test that fails there kills none."""
+    """Record which tests reach which lines, in a copy, as mutants are judged: a test that fails there kills none. Each folder is kept once it has run."""
     RECORD.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="mutate-") as scratch:
         tree = copy_tree(Path(scratch) / "tree", built=True)
         settings = Path(scratch) / "coveragerc"
         settings.write_text(COVERAGE.format(product=", ".join(PRODUCT), data=Path(scratch) / "coverage"))
-        words = [
-            "--cov",
-            f"--cov-config={settings}",
-            "--cov-context=test",
-            "--cov-report=",
-            "-p",
-            "tools.mutate",
-            "-n",
-            str(jobs),
-            *tests,
-        ]
-        pytest(tree, words, None, COVERAGE_PROCESS_START=str(settings))
-        shutil.copy2(Path(scratch) / "coverage", RECORD / "coverage")
-        shutil.copy2(tree / "seconds.json", RECORD / "seconds.json")
-    print(f"{RECORD}: {len(json.loads((RECORD / 'seconds.json').read_bytes()))} tests")
+        words = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report=", "--cov-append"]
+        words += ["-p", "tools.mutate", "-n", str(jobs)]
+        seconds: dict[str, float] = {}
+        for files in by_folder(tests):
+            pytest(tree, [*words, *files], None, COVERAGE_PROCESS_START=str(settings))
+            shutil.copy2(Path(scratch) / "coverage", RECORD / "coverage")
+            seconds |= json.loads((tree / "seconds.json").read_bytes())
+            (RECORD / "seconds.json").write_text(json.dumps(seconds))
+    print(f"{RECORD}: {len(seconds)} tests")
     return 0
+
+
+def by_folder(tests: list[str]) -> list[list[str]]:
+    """Return the files of tests, those of a folder together."""
+    folders: dict[Path, list[str]] = {}
+    for given in tests:
+        for path in sorted((ROOT / given).rglob("test_*.py")) if (ROOT / given).is_dir() else [ROOT / given]:
+            folders.setdefault(path.parent, []).append(str(path.relative_to(ROOT)))
+    return list(folders.values())
 
 
 _seconds: dict[str, float] = {}
