@@ -27,7 +27,8 @@ _OPPOSITES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
 class Mutant(NamedTuple):
-    """What stands at `start` to `end` (bytes of the file) becomes `new`. `first`, `last`: the lines of the statement."""
+    """What stands at `start` to `end` (bytes of the file) becomes `new`. `first`, `last`: the lines of the statement. `once`: it runs once in a process, at import or in a
+    function whose results are kept, so that other tests than the one that ran it may notice."""
 
     path: str
     kind: str
@@ -38,6 +39,7 @@ class Mutant(NamedTuple):
     line: int
     first: int
     last: int
+    once: bool
 
     def place(self, source: bytes) -> bytes:
         return source[: self.start] + self.new.encode() + source[self.end :]
@@ -67,10 +69,10 @@ class _Finder:
             self.begins.append(self.begins[-1] + len(line))
 
     def found(self) -> Iterator[Mutant]:
-        yield from self._inside(ast.parse(self.source), 1, 1)
+        yield from self._inside(ast.parse(self.source), 1, 1, True)
 
-    def _inside(self, node: ast.AST, first: int, last: int) -> Iterator[Mutant]:
-        """Return a node's place among lines. `first`, `last`: the lines of the simple statement, or of the head of the compound one, around the node."""
+    def _inside(self, node: ast.AST, first: int, last: int, once: bool) -> Iterator[Mutant]:
+        """Yield the mutants of a node. `first`, `last`: the lines of the simple statement, or of the head of the compound one, around the node."""
         if isinstance(node, ast.stmt):
             first, last = node.lineno, _end_of_head(node)
         if isinstance(node, ast.expr):
@@ -78,9 +80,9 @@ class _Finder:
                 start, end = self._span(part)
                 old = self.source[start:end].decode()
                 if old != new:
-                    yield Mutant(self.path, kind, start, end, old, new, part.lineno, first, last)
+                    yield Mutant(self.path, kind, start, end, old, new, part.lineno, first, last, once)
         for child in _mutable(node):
-            yield from self._inside(child, first, last)
+            yield from self._inside(child, first, last, once and not _is_repeated(node, child))
 
     def _changes(self, node: ast.expr) -> Iterator[tuple[str, ast.expr, str]]:
         """Yield (kind, the expression that is replaced, by what)."""
@@ -143,6 +145,14 @@ def _mutable(node: ast.AST) -> Iterator[ast.AST]:
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 yield child
+
+
+def _is_repeated(node: ast.AST, child: ast.AST) -> bool:
+    """Return whether a child is what a function does each time. Its defaults are computed where it is made."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or child is node.args:
+        return False
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    return not any(ast.unparse(one).split("(")[0] in ("cache", "lru_cache") for one in decorators)
 
 
 def _end_of_head(node: ast.stmt) -> int:

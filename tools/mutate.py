@@ -170,15 +170,12 @@ class Tests:
         self.by_line: dict[str, dict[int, list[str]]] = {}
 
     def of(self, mutant: Mutant) -> list[str]:
-        """Return the tests of a mutant, the quickest first, within the budget. What runs at import, before any test, is for all tests of the file's lines."""
+        """Return the tests of a mutant, the quickest first, within the budget. What runs once is for all tests of the file's lines."""
         if mutant.path not in self.by_line:
             self.by_line[mutant.path] = self.data.contexts_by_lineno(mutant.path)
         lines = self.by_line[mutant.path]
-        names = {
-            self._name(context) for line in range(mutant.first, mutant.last + 1) for context in lines.get(line, ())
-        }
-        if names == {""}:
-            names = {self._name(context) for contexts in lines.values() for context in contexts}
+        at = lines if mutant.once else range(mutant.first, mutant.last + 1)
+        names = {self._name(context) for line in at for context in lines.get(line, ())}
         chosen, spent = [], 0.0
         for name in sorted(names & set(self.seconds), key=lambda name: (self.seconds[name], name)):
             spent += self.seconds[name]

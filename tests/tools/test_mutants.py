@@ -64,7 +64,7 @@ def tests(monkeypatch, tmp_path):
     data = CoverageData(str(tmp_path / "coverage"))
     lines = {
         "": [1],
-        "t.py::slow|run": [2],
+        "t.py::slow|run": [1, 2, 5],
         "t.py::quick[a b] (call)": [2],
         "t.py::other|run": [3],
         "t.py::failed|run": [2],
@@ -76,7 +76,8 @@ def tests(monkeypatch, tmp_path):
     return mutate.Tests()
 
 
-SOURCE = b"A = 1\ndef f(b): return b < A\ndef g(): return 2\n"
+SOURCE = b"A = 1\ndef f(b): return b < A\ndef g(): return 2\n@cache\ndef h(): return 3\n"
+ALL = ["t.py::quick[a b]", "t.py::other", "t.py::slow"]
 
 
 @pytest.mark.parametrize(
@@ -84,10 +85,11 @@ SOURCE = b"A = 1\ndef f(b): return b < A\ndef g(): return 2\n"
     [
         (2, ["t.py::quick[a b]", "t.py::slow"]),
         (3, ["t.py::other"]),
-        (1, ["t.py::quick[a b]", "t.py::other", "t.py::slow"]),
+        (1, ALL),
+        (5, ALL),
     ],
 )
-def test_tests_are_those_that_run_the_line_the_quickest_first(tests, line, expected):
+def test_tests_are_those_that_run_the_line_or_the_file_of_what_runs_once_the_quickest_first(tests, line, expected):
     mutant = next(mutant for mutant in mutants("a.py", SOURCE) if mutant.line == line)
     assert tests.of(mutant) == expected
 
