@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import msgspec
 import pytest
 
-from neff_bench.simulator.program import Instruction, Program
-from neff_bench.simulator.timing.counters import summarise
+from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.program import ENGINES, Instruction, Program
+from neff_bench.simulator.timing.counters import _DMA_KINDS, _kind, simulator_keys, summarise
 from neff_bench.simulator.timing.schedule import schedule
+from neff_bench.simulator.timing.stated_error import total_interval
 from neff_bench.simulator.timing.timeline import timeline_of
 from tests.simulator.programs import matmul
 
@@ -107,3 +111,52 @@ def test_flags_tell_the_first_and_the_last_matmul_of_a_group():
     grouped = Program("g", "trn2", 1, program.buffers, (0, 1), (2,), (instructions,))
     [code] = assemble(grouped)
     assert list(accumulation_flags(instructions, code).values()) == [1, 0, 0, 2, 3, 3]
+
+
+@pytest.mark.parametrize("total_ns", [1e3, 1e5])
+def test_a_benchmark_measures_less_than_the_profile_by_what_lies_between_the_two_clocks(total_ns):
+    timed = replace(schedule(matmul()), total_ns=total_ns, fixed_ns=123.0)
+    keys, found = simulator_keys(matmul(), timed), total_interval(matmul(), timed)
+    chip = replace(timed.chip, execution_clock_ns=6700.0, execution_clock_spread_ns=3300.0)
+    assert chip == timed.chip
+    inside = total_ns - 6700
+    expected = {
+        "fixed_overhead": 123, "low_total": total_ns * found.low, "high_total": total_ns * found.high,
+        "execution": max(inside, 0), "low_execution": max(inside * found.low - 3300, 0),
+        "high_execution": inside * found.high + 3300,
+    }  # fmt: skip
+    assert {name: keys[f"simulator_{name}_time"] * 1e9 for name in expected} == pytest.approx(expected)
+
+
+def test_times_of_engines_and_packets_are_those_of_the_rows():
+    timed = schedule(matmul(lnc=2, tiles=3))
+    timeline = timeline_of(timed)
+    summary = summarise(matmul(lnc=2, tiles=3), timed, timeline, core_ids=(4, 5))
+    rows = [row for core in timeline.cores for row in zip(*(core.instructions.__dict__[name].tolist() for name in ("engine", "opcode", "start_ps", "end_ps")))]  # fmt: skip
+    for number, engine in enumerate(ENGINES):
+        spent = sum(
+            end - start for at, opcode, start, end in rows if at == number and opcode != OPCODES["EVENT_SEMAPHORE"]
+        )
+        assert summary[f"{engine}_engine_instruction_time"] == pytest.approx(spent / 1e12)
+        assert summary[f"{engine}_engine_instruction_count"] == sum(row[0] == number for row in rows)
+    dma = [core.dma for core in timeline.cores]
+    assert summary["dma_packet_time"] == pytest.approx(
+        sum(int((one.end_ps - one.start_ps).sum()) for one in dma) / 1e12
+    )
+    packets = sum(len(one.bytes) for one in dma)
+    assert sum(summary.get(f"{kind}_dma_packet_count", 0) for kind in _DMA_KINDS) == packets
+    assert sum(summary.get(f"{kind}_dma_size", 0) for kind in _DMA_KINDS) == sum(int(one.bytes.sum()) for one in dma)
+    updates = sum(len(core.semaphores.value) for core in timeline.cores)
+    assert (summary["event_count"], summary["trace_count"]) == (updates, updates + packets + len(rows))
+    assert summary["dma_active_cycles"] == int(summary["dma_active_time"] * 1.2e9)
+    assert (summary["nd_idx"], summary["nc_idx"]) == (0, 9)
+
+
+@pytest.mark.parametrize(
+    ("static", "queue", "kind"),
+    [(True, 2, "static"), (True, 0, "static"), (False, 2, "software_dynamic"), (False, 1, "hardware_dynamic")],
+)
+def test_dmas_of_gpsimd_are_software_dynamic_and_descriptors_of_compile_time_static(static, queue, kind):
+    [core] = schedule(matmul()).cores
+    transfer = core.code.transfers.used[0][0]._replace(static=static, queue=queue)
+    assert _DMA_KINDS[_kind(transfer)] == kind
