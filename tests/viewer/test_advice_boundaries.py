@@ -12,7 +12,10 @@ from neff_bench.parsers.event_rows import (
     Predecessor,
     Timeline,
 )
+from neff_bench.simulator.timing.sensitivity import Sensitivity
+from neff_bench.viewer.advice import sensitivity
 from neff_bench.viewer.advice.facts import Facts, covered_ns, spans
+from neff_bench.viewer.critical_path import PathStep
 from tests.viewer.test_advice_rules import READS, product, rows, said
 
 
@@ -128,6 +131,12 @@ def test_reading_again_is_half_as_much_again_as_there_is_without_spills(read, re
 def test_most_of_what_is_read_again_is_the_kernels_own_where_more_than_half_was_written(written, again):
     counters = {**READS, "hbm_read_bytes": 4_000_000, "hbm_write_bytes": written}
     assert (advice("Keep intermediate", issues("Sync", 6), **counters) is not None) == again
+    spilled = {**counters, "hbm_write_bytes": written + 1000, "spill_save_bytes": 1000}
+    assert (advice("Keep intermediate", issues("Sync", 6), **spilled) is not None) == again
+
+
+def test_what_the_summary_does_not_say_of_writes_was_not_written():
+    assert advice("Load each tensor once", issues("Sync", 6), **READS)
 
 
 @pytest.mark.parametrize(
@@ -193,6 +202,11 @@ def test_the_tensor_engine_is_throttled_from_a_tenth_of_the_time(active, limit, 
     assert (found is not None) == said_so
     if found:
         assert found.gain_us == pytest.approx(2.4 * (1 - limit))
+
+
+def test_a_throttle_without_its_limit_is_not_said():
+    active = {"throttle_activity_1_active_time_nc0_percent": 0.5}
+    assert not advice("Keep the Tensor Engine busy", rows("Tensor", "MATMUL", product(512)), **active)
 
 
 @pytest.mark.parametrize(("duration", "mbu", "engine", "memory"), [(360, 0.6, True, True), (359, 0.599, False, False)])
@@ -289,6 +303,15 @@ def test_a_function_comes_last_and_two_tensors_meet_behind_a_scalar(opcodes, sai
     assert (advice("Join elementwise instructions", _pairs(*opcodes)) is not None) == said_so
 
 
+@pytest.mark.parametrize("which", [0, 1])
+def test_an_instruction_of_two_operations_takes_no_third(which):
+    pairs = _pairs("TENSOR_SCALAR", "TENSOR_SCALAR")
+    assert advice("Join elementwise instructions", pairs)
+    for one in pairs[which::2]:
+        one.operands += " op1=add"
+    assert advice("Join elementwise instructions", pairs) is None
+
+
 def test_two_tensors_and_a_scalar_on_two_bytes_are_faster_as_two_instructions():
     pairs = _pairs("TENSOR_SCALAR", "TENSOR_TENSOR")
     assert advice("Join elementwise instructions on one tile: scalar_tensor_tensor", pairs)
@@ -359,3 +382,30 @@ def test_the_tensor_that_is_read_again_is_named_not_the_largest(step, times):
     moved = [LinkedDmaRow(400 * at, 9, 131072, variable=name, trigger=at) for at, (name, _) in enumerate(places)]
     found = advice("Load each tensor once", loads, moved, **{**READS, "hbm_write_bytes": 500_000})
     assert found is not None and found.evidence.endswith("most of it w")
+
+
+def test_an_engine_works_for_its_share_of_the_kernels_own_time():
+    """What sets a core up is no work, and no part of the kernel's own time."""
+    names = ("subgroup", "opcode")
+    setup, work, other = (
+        dict(zip(names, one)) for one in (("Vector", "DRAIN"), ("Vector", "COPY"), ("Tensor", "MATMUL"))
+    )
+    found = [
+        InstructionRow(at, 100, 0, subgraph="sg00", **one)
+        for at, one in ((0, setup), (200, work), (500, other), (700, setup))
+    ]
+    facts = Facts(Timeline("x", False, {}, found, [], []))
+    assert facts.span_us == 0.4 and facts.busy_share("Vector") == 0.25 == facts.busy_share("Tensor")
+    assert facts.busy_us == {("sg00", "Vector"): 0.1, ("sg00", "Tensor"): 0.1}
+
+
+def test_a_path_that_is_known_already_is_not_worked_out_again():
+    steps = [PathStep(0, 0.0, 5.0, "Vector")]
+    assert Facts(Timeline("x", False, {}, [row(0, 10)], [], []), steps).path is steps
+
+
+@pytest.mark.parametrize(("total_s", "gains"), [(5.0000000000000004e-08, [0.05]), (5e-8, [])])
+def test_a_constant_that_would_gain_a_printed_zero_is_not_said(total_s, gains):
+    tried = [Sensitivity("hbm_bandwidth", "2x", 0.0)]
+    timeline = Timeline("x", True, {"total_time": total_s}, [], [], [], sensitivity=tried)
+    assert [one.gain_us for one in sensitivity(timeline)] == gains

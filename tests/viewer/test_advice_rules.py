@@ -44,6 +44,7 @@ def product(columns):
         ("Move more columns with each MATMUL", rows("Tensor", "MATMUL", product(64)), rows("Tensor", "MATMUL", product(512))),
         ("Fill the 128 partitions", rows("Vector", "TENSOR_TENSOR", on_tile(512, 64)), rows("Vector", "TENSOR_TENSOR", on_tile(512, 128))),
         ("Give Vector more elements", rows("Vector", "TENSOR_TENSOR", on_tile(16)), rows("Vector", "TENSOR_TENSOR", on_tile(256))),
+        ("Give Vector more elements", rows("Vector", "TENSOR_TENSOR", on_tile(16)), rows("Vector", "TENSOR_TENSOR", on_tile(16, memory="0x4000000"))),
         ("Give Scalar more elements", rows("Scalar", "ACTIVATE", on_tile(16)), rows("Scalar", "ACTIVATE", on_tile(256))),
         ("Lay tiles out so that Vector reads neighbours", rows("Vector", "TENSOR_REDUCE", on_tile(256, step=16)), rows("Vector", "TENSOR_REDUCE", on_tile(256, step=8))),
         ("Keep what Vector works on in bfloat16", rows("Vector", "COPY", on_tile(256, dtype="fp32")), rows("Vector", "COPY", on_tile(256, dtype="fp32", memory="0x2000000"))),
