@@ -41,3 +41,16 @@ def test_a_dma_engine_bumps_the_semaphore_after_a_gap(chip, gap_ps):
     mine = (dma.transfer == 0) & (dma.engine == 0)
     bump = mine & (dma.bytes == SEMAPHORE_PACKET_BYTES)
     assert dma.start_ps[bump] - dma.end_ps[mine & ~bump].max() == pytest.approx(gap_ps, abs=2)
+
+
+def test_each_engine_clears_its_own_semaphores_one_after_the_other():
+    """Those of a range take equal parts of the instruction that clears them."""
+    found = around(schedule(matmul(), CHIPS["trn2"]), 0)
+    updates = found.updates()
+    first = {0: 3, 1: 54, 2: 105, 3: 156, 4: 207}
+    for engine, number in first.items():
+        mine = (updates.engine == engine) & (updates.value == 0) & (updates.semaphore != 2)
+        assert updates.semaphore[mine].tolist() == list(range(number, first.get(engine + 1, 256)))
+        [clear] = np.flatnonzero((found.engine == engine) & (found.opcode == OPCODES["EVENT_SEMAPHORE_RANGE_CLEAR"]))
+        steps = np.arange(1, mine.sum() + 1) / mine.sum()
+        assert updates.time_ns[mine] == pytest.approx(found.start_ns[clear] + steps * found.duration_ns[clear])

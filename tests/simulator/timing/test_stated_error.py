@@ -68,3 +68,16 @@ def test_loads_that_are_left_out_are_told():
     )
     assert "leaves out loads" not in stated(matmul())
     assert total_interval(program, schedule(program)).low == 0.87
+
+
+@pytest.mark.parametrize(
+    ("op", "more"), [("all_gather", ""), ("all_gather_v", "; how much its ranks send is known in the run alone")]
+)
+def test_a_program_that_communicates_says_that_collectives_were_never_compared(op, more, monkeypatch):
+    monkeypatch.setattr(stated_error, "COLLECTIVES", schedule(matmul()).cores[0].code.transfers.used[0][0].queue)
+    [core] = matmul().cores
+    program = msgspec.structs.replace(matmul(), cores=((msgspec.structs.replace(core[0], op=op), *core[1:]),))
+    said = stated_error.not_comparable(program, schedule(matmul()))
+    assert said.startswith("the model of collectives was never compared with hardware" + more) and (
+        more or ";" not in said
+    )
