@@ -9,6 +9,7 @@ import pytest
 from neff_bench.viewer.page import differences
 from neff_bench.viewer.page.events import Side, events_of
 from tests.viewer.page.profiles import small
+from tests.viewer.page.tables import cells, heads
 
 TEXT = {"kernel.py": "\n".join(f"line {number}" for number in range(1, 12))}
 
@@ -69,3 +70,58 @@ def test_a_line_that_others_push_down_is_the_same_line():
         row.nki_call_stack = tuple(f"kernel.py:{int(one.partition(':')[2]) + 1}" for one in row.nki_call_stack)
     sides = (Side("A", small(), TEXT), Side("B", after, text))
     assert changed(differences.by_line(events_of(sides), sides)) == {}
+
+
+def with_summary(letter, **summary):
+    return Side(letter, replace(small(), summary=summary))
+
+
+def test_counters_that_differ_have_a_ratio_where_both_are_numbers():
+    a = with_summary("A", count=4, flag=True, name="a", same=1, share=0.123456789, gone=2, zero=0)
+    b = with_summary("B", count=6, flag=False, name="b", same=1, share=0.2, new=3, zero=5)
+    c = with_summary("C", count=1, flag=True, name="a", same=1, share=0.1, gone=2, zero=0)
+    shown = differences.by_counter((a, b, c))
+    assert heads(shown) == ["counter", "A", "B", "C", "B/A", "C/A"]
+    assert cells(shown) == [
+        ["count", "4", "6", "1", "1.5", "0.25"],
+        ["gone", "2", "", "2", "", "1"],
+        ["new", "", "3", "", "", ""],
+        ["share", "0.123457", "0.2", "0.1", "1.62", "0.81"],
+        ["zero", "0", "5", "0", "", ""],
+    ]
+
+
+def test_rows_come_by_their_largest_difference_then_by_name():
+    rows = [("b", {"A": 1000.0, "B": 1000.0}, "1"), ("a", {"A": 1000.0, "B": 900.0}, "2"), ("c", {"B": 500.0}, "")]
+    rows += [("d", {"A": 500.0}, "3")]
+    shown = differences._table("line", rows, "AB")
+    assert heads(shown) == ["line", "A us", "B us", "B - A us", "B/A"]
+    assert cells(shown) == [
+        ["c", "", "0.500", "+0.500", ""],
+        ["d", "0.500", "", "-0.500", ""],
+        ["a", "1.000", "0.900", "-0.100", "0.9"],
+        ["b", "1.000", "1.000", "+0.000", "1"],
+    ]
+    assert re.findall(r'data-line="(.*?)"', shown) == ["3", "2", "1"]
+    third = differences._table("line", [("a", {"A": 0.0, "B": 0.0, "C": 0.0}, ""), ("b", {"C": 9.0}, "")], "ABC")
+    assert [row[0] for row in cells(third)] == ["b", "a"]
+    assert len(cells(differences._table("line", rows * 101, "AB"))) == 400
+
+
+def test_the_first_line_of_a_file_is_aligned_by_its_text():
+    def at(number):
+        load = msgspec.structs.replace(small().instructions[0], nki_source_location=f"kernel.py:{number}")
+        return replace(small(), instructions=[load])
+
+    for after, number in (("new\nload", 2), ("load", 1)):
+        sides = (Side("A", at(1), {"kernel.py": "load"}), Side("B", at(number), {"kernel.py": after}))
+        assert [0, 1] in differences.aligned_lines(events_of(sides), sides)
+    beyond = (Side("A", at(1), {"kernel.py": "load"}), Side("B", at(2), {"kernel.py": "load"}))
+    assert [0] in differences.aligned_lines(events_of(beyond), beyond)
+
+
+def test_what_is_the_same_or_names_no_lines_says_so():
+    bare = replace(small(), instructions=[], dma=[])
+    sides = (Side("A", bare), Side("B", bare))
+    assert "No profile names source lines" in differences.by_line(events_of(sides), sides)
+    assert "say the same" in differences.by_counter(sides)

@@ -6,8 +6,9 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from neff_bench.viewer.page.encoding import pack
+from neff_bench.viewer.page.encoding import _kind, pack
 from neff_bench.viewer.page.events import Side, events_of
 from tests.viewer.page.profiles import small
 
@@ -51,3 +52,24 @@ def test_times_that_are_no_whole_numbers_or_before_the_start_are_kept():
 
 def test_a_profile_without_events_is_packed():
     assert pack(events_of([Side("", replace(small(), instructions=[], dma=[], semaphores=[]))])).columns[0][2] == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([], "u1"), ([0, 255], "u1"), ([256], "u2"), ([65535.0], "u2"), ([65536], "u4"), ([2**32 - 1], "u4"), ([2**32], "f8"),
+        ([-1], "f8"), ([0.5], "f8"), ([3.0], "u1"),
+    ],
+)  # fmt: skip
+def test_a_column_takes_the_smallest_type_that_holds_it(values, kind):
+    assert _kind(np.array(values)) == kind
+
+
+def test_predecessors_that_come_later_are_kept():
+    events = events_of([Side("", small())])
+    later = replace(events, before=events.before[::-1])
+    columns = unpack(pack(later))
+    back = columns["before"].astype(int)
+    steps = np.where(back & 1, -(back + 1) // 2, back // 2)
+    assert (steps < 0).any()
+    assert np.array_equal(np.repeat(np.arange(len(events)), columns["before_count"]) - steps, later.before)

@@ -12,6 +12,7 @@ from neff_bench.viewer.page import panels
 from neff_bench.viewer.page.events import Side, events_of
 from neff_bench.viewer.page.totals import LineTotal, track_totals
 from tests.viewer.page.profiles import small
+from tests.viewer.page.tables import cells, heads
 
 STEPS = [PathStep(1, 300.0, 500.0, "Tensor"), PathStep(2, 520.0, 600.0, "Vector")]
 RANGE = {"simulator_low_total_time": 0.9e-6, "simulator_high_total_time": 1.25e-6}
@@ -25,16 +26,6 @@ def side(letter="", simulated=False, **figures):
 def facts(*sides, steps=(), found=()):
     shown = panels.glance(sides, events_of(sides), steps, found, False)
     return re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", shown)
-
-
-def cells(html):
-    """The rows of the body of a table, each as the text of its cells."""
-    body = html.split("<tbody>")[1]
-    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr.*?</tr>", body)]
-
-
-def heads(html):
-    return re.findall(r"<th [^>]*>(.*?)</th>", html)
 
 
 @pytest.mark.parametrize(("part", "whole", "said"), [(1, 8, "12.5 %"), (8, 8, "100.0 %"), (1, 0, "")])
