@@ -1,10 +1,12 @@
 """When a series changed: exact values by equality, measured ones by change points."""
 
+import itertools
+import math
 import random
 
 import pytest
 
-from neff_bench.history.changes import _without_spikes, exact_changes, measured_changes, noise
+from neff_bench.history.changes import Change, _without_spikes, exact_changes, measured_changes, noise
 
 NOISE = 0.01
 
@@ -68,10 +70,35 @@ def test_a_value_far_from_both_neighbours_becomes_their_mean():
 
 
 def test_a_step_and_the_ends_of_a_series_are_no_spikes():
-    for values in ([1.0, 1.0, 9.0, 9.0], [9.0, 1.0, 1.0, 9.0], [1.0, 6.0, 2.0]):
+    for values in ([1.0, 1.0, 9.0, 9.0], [9.0, 1.0, 1.0, 9.0], [1.0, 6.0, 2.0], [1.0, 20.0, 6.0]):
         assert _without_spikes(values, 1.0) == values
 
 
 def test_a_change_of_a_measured_series_lies_between_the_medians_of_its_parts():
     values = [10.0, 10.1, 9.9, 10.0, 10.1, 9.9, 20.0, 20.1, 19.9, 20.0, 20.1, 19.9]
     assert [(one.at, one.before, one.after) for one in measured_changes(values)] == [(6, 10.0, 20.0)]
+
+
+def test_a_change_needs_three_values_on_each_side():
+    before = [10.0, 10.1, 9.9, 10.2] * 3
+    assert [one.at for one in measured_changes([*before, 20.0, 20.1, 19.9])] == [12]
+    assert [one.at for one in measured_changes([*before, 20.0, 20.1])] in ([], [11])
+
+
+def test_medians_are_of_all_values_of_a_part():
+    values = [10.0, 10.1, 9.9, 10.2, 10.2, 9.9, 20.0, 20.1, 19.9, 20.2, 20.2, 20.0]
+    [change] = measured_changes(values)
+    assert (change.at, change.before, change.after) == (6, pytest.approx(10.05), pytest.approx(20.05))
+
+
+def test_noise_leaves_the_largest_tenth_of_the_differences_out():
+    """Of 20 differences the largest two, of 11 too."""
+    for count, kept in ((20, 18), (11, 9)):
+        values = [*itertools.accumulate(range(count + 1))]
+        mean = sum(step**2 for step in range(1, kept + 1)) / kept
+        assert noise(values) == pytest.approx(math.sqrt(mean / 0.623 / 2))
+
+
+@pytest.mark.parametrize(("before", "after", "percent"), [(4.0, 5.0, 25.0), (-4.0, -5.0, -25.0), (0.0, 1.0, None)])
+def test_a_change_in_percent_is_of_what_was_before(before, after, percent):
+    assert Change(1, before, after).percent == percent

@@ -42,6 +42,7 @@ def test_a_neff_that_is_what_its_case_says_is_taken():
         ({"inputs": (ACC,)}, "the NEFF has 1 inputs, its case 2"),
         ({"inputs": (ACC, replace(X, bytes=32))}, "input x has 32 bytes in the NEFF, 16 by its declaration"),
         ({"inputs": (ACC, replace(X, shape=(4, 2)))}, "input x has the shape 4x2 in the NEFF, 2x4 by its declaration"),
+        ({"inputs": (ACC, replace(X, shape=(8,)))}, "input x has the shape 8 in the NEFF, 2x4 by its declaration"),
         ({"inputs": (ACC, replace(X, dtype="float16"))}, "input x is float16 in the NEFF, bfloat16 by its declaration"),
         ({"outputs": (replace(X, name="acc"),)}, "output acc has 16 bytes in the NEFF, 32 by its declaration"),
     ],
@@ -63,3 +64,11 @@ def test_what_differs_is_told_with_both_values(changes, says):
 )
 def test_a_neff_may_name_an_integer_or_an_unknown_type_where_numpy_has_none(declared, in_neff, same):
     assert same_type(declared, in_neff) is same
+
+
+def test_a_scalar_is_declared_without_a_shape_and_has_one_element_in_a_neff():
+    scalar = TensorInfo("s", (1,), "float32", 4)
+    manifest = replace(MANIFEST, inputs=(declared(replace(scalar, shape=())),))
+    assert disagreement(manifest, replace(NEFF, inputs=(scalar,))) is None
+    wrong = disagreement(manifest, replace(NEFF, inputs=(replace(scalar, shape=(2,)),)))
+    assert wrong == "input s has the shape 2 in the NEFF, of a scalar by its declaration"

@@ -6,6 +6,8 @@ import zlib
 
 import pytest
 
+from neff_bench.parsers import archive
+from neff_bench.parsers.archive import Member, Stream, unpack, walk
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.neff import read_neff
 
@@ -87,3 +89,75 @@ def test_a_flipped_bit_in_a_plain_archive_header_is_found(files, write):
     with pytest.raises(ParseError, match="bad checksum") as caught:
         read_neff(write("a.neff", files.neff_header(len(data)) + bytes(data)))
     assert caught.value.offset == 0
+
+
+def members(data):
+    return [*walk("x", Stream(iter([memoryview(data)])))]
+
+
+def refusal(read):
+    with pytest.raises(ParseError) as caught:
+        read()
+    return caught.value.offset, caught.value.what
+
+
+def test_a_name_of_ustar_has_a_prefix_of_155_characters(files):
+    name = f"{'p' * 155}/{'n' * 100}"
+    data = files.tar_of({name: b"12345", "./a//b": b"6"})
+    assert members(data) == [Member(name, 5, 512), Member("a/b", 1, 1536)]
+    other = bytearray(data)
+    other[257:263] = b"ustar "
+    other[148:156] = f"{sum(other[:148]) + sum(other[156:512]) + 256:06o}\0 ".encode()
+    assert members(bytes(other))[0].name == "n" * 100
+
+
+@pytest.mark.parametrize(
+    ("field", "number"),
+    [
+        (b"00000000012\0", 10),
+        (b"         12 ", 10),
+        (bytes(12), 0),
+        (b"00000000018\0", None),
+        (b"\x80" + bytes(9) + b"\x01\x02", 258),
+    ],
+)
+def test_a_number_of_a_header_is_octal_or_binary(field, number):
+    assert archive._octal(field) == number
+
+
+def test_what_is_torn_is_told_with_its_offset(files):
+    data = files.tar_of({"a": b"1" * 600})
+    assert refusal(lambda: members(data[:100])) == (
+        0, "the archive ends inside a header: the file is truncated (offset of the unpacked archive)"
+    )  # fmt: skip
+    assert refusal(lambda: members(data[:1535])) == (1535, "member 'a' is cut short (offset of the unpacked archive)")
+    assert members(data[:1536] + bytes(512)) == [Member("a", 600, 512)]
+    packed = gzip.compress(data, mtime=0)
+    pieces = [packed[:40], packed[40:-9]]
+    assert refusal(lambda: [*unpack("x", iter(pieces), 1000, True)]) == (
+        1000 + len(packed) - 9, "the gzip stream has no end: the file is truncated"
+    )  # fmt: skip
+    assert b"".join(unpack("x", iter([packed, b"\0" * 9]), 0, True)) == data
+    assert b"".join(unpack("x", iter([data[:9], data[9:]]), 0, False)) == data
+
+
+def test_an_archive_has_a_most_of_members_and_a_name_a_most_of_bytes(files, monkeypatch):
+    data = files.tar_of({"a": b"", "b": b"", "c": b""})
+    monkeypatch.setattr(archive, "MEMBERS_MAX", 3)
+    assert refusal(lambda: members(data)) == (1536, "more than 3 members (offset of the unpacked archive)")
+    monkeypatch.setattr(archive, "MEMBERS_MAX", 4)
+    assert len(members(data)) == 3
+    monkeypatch.setattr(archive, "LONG_NAME_BYTES_MAX", 5)
+    assert archive._long_text("x", 7, Stream(iter([memoryview(b"12345")])), 5) == b"12345"
+    assert refusal(lambda: archive._long_text("x", 7, Stream(iter([])), 6)) == (
+        7, "a member name of 6 bytes (offset of the unpacked archive)"
+    )  # fmt: skip
+
+
+def test_bytes_may_expand_freely_and_then_a_hundredfold(monkeypatch):
+    packed = gzip.compress(bytes(100_000), mtime=0)
+    monkeypatch.setattr(archive, "EXPANSION_FREE_BYTES", 100_000 - 100 * len(packed))
+    assert sum(map(len, unpack("x", iter([packed]), 0, True))) == 100_000
+    monkeypatch.setattr(archive, "EXPANSION_FREE_BYTES", 100_000 - 100 * len(packed) - 1)
+    offset, what = refusal(lambda: [*unpack("x", iter([packed]), 50, True)])
+    assert offset == 50 + len(packed) and what.startswith(f"{len(packed)} packed bytes hold more than 100000: a gzip")
