@@ -143,8 +143,17 @@ def _mutable(node: ast.AST) -> Iterator[ast.AST]:
         if name in ("annotation", "returns", "decorator_list", "type_params", "bases"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and not _is_silent(node, child):
                 yield child
+
+
+def _is_silent(node: ast.AST, child: ast.AST) -> bool:
+    """Return whether no run shows a change: whether the garbage collector looks at rows, whether zip counts what is equally long."""
+    if not isinstance(child, ast.keyword):
+        return False
+    return child.arg == "gc" or (
+        child.arg == "strict" and isinstance(node, ast.Call) and ast.unparse(node.func) == "zip"
+    )
 
 
 def _is_repeated(node: ast.AST, child: ast.AST) -> bool:

@@ -21,6 +21,9 @@ CASES = {
     "x = a if b else c": {"(a)", "(c)"},
     "x = min(é, b)": {"max"},
     "x = f(é, b, 'c')": {"f(b, é, 'c')"},
+    "x = zip(a, b, strict=True)": {"zip(b, a, strict=True)"},
+    "class A(B, gc=False, frozen=True): pass": {"False"},
+    "x = decode(a, strict=True)": {"False"},
     'x: list[3] = f"{1} of {2}"': set(),
     'x = "a" + b': set(),
 }
