@@ -4,6 +4,7 @@ from struct import pack
 
 import pytest
 
+from neff_bench.parsers.formats.opcodes import PUBLIC
 from neff_bench.parsers.operands import operands_of
 
 
@@ -83,3 +84,75 @@ def test_a_slot_is_told_as_the_profiler_tells_it(given, text):
 )
 def test_what_is_not_understood_has_no_text(given):
     assert operands_of(given, named) == ""
+
+
+ZERO = {
+    "LDWEIGHTS": "2-4 6 12-15 35-37 40-42", "MATMUL": "2-4 6 12-15 35-37 40-42", "ACTIVATE": "2-4 6 12-15 44-47",
+    "TENSOR_REDUCE": "2-4 6 35 37-43", "TENSOR_SCALAR": "2-4 6 12-15 35 38-39", "COPY": "2-4 6 35-43",
+    "EVENT_SEMAPHORE": "2-4 6 12-32 34 44-63", "NOP": "2-4 6 16-63", "WRITE": "2-4 6", "NOTIFY": "4 6",
+    "COMPARE_BRANCH": "4 6", "TENSOR_LOAD": "2-4 6", "EVENT_SEMAPHORE_RANGE_CLEAR": "2-4 6 12 15-63",
+    "SET_ORDERING_MODE": "2-4 6 13-63", "DMA_DIRECT2D": "2-4 6 12 15 23 47",
+}  # fmt: skip
+"""The bytes that may not hold just any value."""
+LEAST = {
+    "TENSOR_REDUCE": [(37, "B", 2)], "EVENT_SEMAPHORE_RANGE_CLEAR": [(12, "B", 1)], "EVENT_SEMAPHORE": [(32, "2B", 7, 1)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("opcode", ZERO)
+def test_a_byte_that_no_known_slot_has_leaves_a_slot_without_text(opcode):
+    plain = slot(PUBLIC[opcode], *LEAST.get(opcode, []))
+    strange = {at for at in range(1, 64) if not operands_of(plain[:at] + b"\x7f" + plain[at + 1 :], named)}
+    first_last = (part.split("-") for part in ZERO[opcode].split())
+    assert strange == {
+        at for first, *last in first_last for at in range(int(first), int(last[0] if last else first) + 1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ([(4, "2B", 5, 9), (8, "I", 16)], "$S[9]>=16"),
+        ([(4, "2B", 1, 5), (8, "I", 3)], "S[5] (Tensor)==3"),
+        ([(4, "2B", 7, 6)], "$E[6]==1-"),
+        ([(6, "2B", 0x11, 6)], "$E[6]+@complete"),
+        ([(6, "2B", 0x13, 6)], "$S[6]++@complete"),
+        ([(34, "2B", 0x14, 6)], "$S[6]--@complete"),
+        ([(34, "2B", 0x15, 6), (40, "I", 7)], "$S[6]+=7@complete"),
+        ([(34, "2B", 0x19, 6), (40, "I", 7)], "$S[6]=7@complete"),
+        ([(34, "2B", 0x11, 6)], "$E[6]+@complete"),
+        ([(6, "2B", 0x14, 6)], ""),
+        ([(34, "2B", 0x16, 6)], ""),
+    ],
+)
+def test_what_a_slot_waits_for_and_sets(fields, text):
+    assert operands_of(slot(0xA0, *fields), named) == text
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (slot(0x21, (12, "4B", 1, 0, 0, 1), (35, "Bff", 0x80, 2.5, -1.0)),
+         "COPY bias_imm=-1.000000 src=0x00@0x0[0,0,0][0,0,0] dst=0x00@0x0[0,0,0][0,0,0] channels=0 scale=2.500000"),
+        (slot(0x43, (36, "2B", 4, 8), (40, "2f", 0.25, 3.0)),
+         "ops=ADD,MAX imm=0.25,3 imm_src=INSTRUCTION,INSTRUCTION src=0x00@0x0[0,0,0][0,0,0] dst=0x00@0x0[0,0,0][0,0,0] channels=0"),
+        (slot(0x42, (32, "6B", 7, 8, 16, 1, 4, 2)),
+         "op=ADD dim=X negated=1 src=fp16@0x0[0,0,0,0][0,0,0,0] dst=int32@0x0[0,0,0,0][0,0,0,0] channels=16"),
+        (slot(2, (33, "2B", 1, 1)), "acc_flags=0 fp32_mode=LOW src=0x00@0x0[0,0,0][0,0,0] dst=0x0[0,0,0][0,0,0] 0*0"),
+        (slot(1, (32, "2B", 9, 2)), "fp32_mode=HIGH src=uint32@0x0[0,0,0][0,0,0] 0*0"),
+        (slot(0xA4, (12, "I", 70_000)), "cycle=70000"),
+        (slot(0xA9, (3, "B", 2), (12, "2B", 3, 8), (48, "I", 9)), "cmp_op=EQ dtype=int32 label_id=9 debugHint=2"),
+        (slot(0xA9, (12, "2B", 0, 8)), "cmp_op=ALWAYS label_id=0"),
+        (slot(0xA5, (12, "2B", 4, 8), (16, "2Q", 0x10, 0x20), (32, "2Q", 1, 2)), "data=0x1,0x2 size=4,8 dst=0x10,0x20"),
+        (slot(0xA5, (12, "2B", 4, 0), (16, "2Q", 0x10, 0x20), (32, "2Q", 1, 2)), "data=0x1 size=4 dst=0x10"),
+        (slot(0xB1, (12, "B", 1)), "ordering_mode=strict"), (slot(0xB1, (12, "B", 2)), "ordering_mode=0x02"),
+        (slot(0xB0, (12, "3B", 1, 3, 53)), "mode=SEMAPHORE_ZERO first=3 last=53"), (slot(0xA6, (36, "B", 3)), "hint=3"),
+        (slot(0xAA, (12, "B", 8), (14, "2B", 2, 2), (16, "Q2h", 0x9000, 4, -8), (32, "6B", 1, 2, 3, 4, 5, 6)),
+         "addr=int32@0x9000[4,-8][2,2] data=$R[1],$R[2],$R[3],$R[4]"),
+        (slot(0xB8, (16, "Q", 0x20_ABCDEF_FFFFFFFF), (40, "Q", 0x20_000001_00000002)),
+         "semaphore=0 sem_increment=0 src_elem_size=0 dst_elem_size=0 src_pattern=[0,0][0,0] dst_pattern=[0,0][0,0] "
+         "src_table_offset_imm=0xffffffff src_table_index=11259375 dst_table_offset_imm=0x2 dst_table_index=1"),
+    ],
+)  # fmt: skip
+def test_fields_and_codes_of_each_opcode(given, text):
+    assert operands_of(given, named) == text
