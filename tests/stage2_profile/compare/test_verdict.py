@@ -9,7 +9,22 @@ from click.testing import CliRunner
 from neff_bench.history.cli import history
 from neff_bench.stage2_profile.compare.cli import compare
 from neff_bench.stage2_profile.compare.comparison import pair_cases
-from neff_bench.stage2_profile.compare.verdict import COUNTERS, Config, judge, of_intervals, verdict_of, word_of
+from neff_bench.stage2_profile.compare.verdict import (
+    COUNTERS,
+    Config,
+    Judged,
+    Pair,
+    Pairing,
+    change_percent,
+    counted,
+    first_failure,
+    interval,
+    judge,
+    of_intervals,
+    summary,
+    verdict_of,
+    word_of,
+)
 from neff_bench.stage2_profile.gate.cli import gate
 from neff_bench.stage2_profile.metrics.rows import Row, to_dict
 
@@ -165,3 +180,138 @@ def test_the_guide_names_what_is_judged():
     page = (Path(__file__).parents[3] / "docs" / "history.md").read_text(encoding="utf-8")
     judged = ", ".join(f"`{name}`" for name in COUNTERS)
     assert f"Judged are `{Config().times[0]}` and six counters ({judged})" in page and len(COUNTERS) == 6
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "percent"),
+    [(4, 5, 25.0), (4, 3, -25.0), (-4, -5, -25.0), (0, 0, 0.0), (0, 2, float("inf")), (0, -2, float("-inf"))],
+)
+def test_a_change_is_a_percentage_of_what_was_before(before, after, percent):
+    assert change_percent(before, after) == percent
+    assert Judged("c", "c", "m", before, after, "same").change_percent == (percent if before else None)
+    assert Judged("c", "c", "m", None, after, "same").change_percent is None
+    assert Judged("c", "c", "m", before, "text", "same").change_percent is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ((100, 100), (101, 101), "same"), ((100, 100), (101.1, 102), "worse"), ((100, 100), (98, 98.9), "better"),
+        ((100, 100), (99, 101), "same"), ((100, 100), (98.9, 101), "cannot tell"), ((100, 100), (99, 101.1), "cannot tell"),
+        ((90, 100), (101.1, 120), "worse"), ((90, 100), (100.5, 120), "cannot tell"), ((100, 110), (90, 98.9), "better"),
+    ],
+)  # fmt: skip
+def test_intervals_decide_beyond_the_smallest_change(before, after, verdict):
+    assert of_intervals(before, after, 1.0) == verdict
+
+
+SIMULATED = row(total_time_low_us=80.0, total_time_high_us=150.0, mfu_percent=10.0)
+OTHER = {"implementation": "nki"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "name", "found"),
+    [
+        (SIMULATED, row(), "total_time_us", (100.0, 100.0)),
+        (SIMULATED, row(**OTHER), "total_time_us", (80.0, 150.0)),
+        (SIMULATED, row(source="measured"), "total_time_us", (80.0, 150.0)),
+        (SIMULATED, row(**OTHER), "mfu_percent", (pytest.approx(10 / 1.5), pytest.approx(12.5))),
+        (SIMULATED, row(**OTHER), "dma_packet_count", (50, 50)),
+        (SIMULATED, row(), "hbm_read_bytes", None),
+        (row(total_time_low_us=80.0), row(**OTHER), "total_time_us", None),
+        (row(total_time_high_us=80.0), row(**OTHER), "total_time_us", None),
+        (row(source="measured", total_time_iqr_us=8.0), row(), "total_time_us", (96.0, 104.0)),
+        (row(source="measured", total_time_iqr_us=300.0), row(), "total_time_us", (0.0, 250.0)),
+        (row(source="measured", total_time_iqr_us=200.0, mfu_percent=10.0), row(), "mfu_percent", (5.0, float("inf"))),
+        (row(source="measured", total_time_iqr_us=8.0, total_time_ci_low_us=99.0, total_time_ci_high_us=102.0), row(), "total_time_us", (99.0, 102.0)),
+        (row(source="measured", total_time_iqr_us=8.0, total_time_ci_low_us=99.0), row(), "total_time_us", (96.0, 104.0)),
+        (row(total_time_iqr_us=8.0), row(**OTHER), "total_time_us", None),
+        (row(source="measured"), row(), "total_time_us", None),
+    ],
+)  # fmt: skip
+def test_a_number_lies_where_its_row_says(one, other, name, found):
+    assert interval(one, other, name) == found
+
+
+def test_what_overlaps_says_both_intervals():
+    slower = row(source="measured", total_time_us=103.0, total_time_iqr_us=8.0)
+    why = "96 to 104 and 99 to 107 overlap"
+    assert verdict_of(row(source="measured", total_time_iqr_us=8.0), slower, "total_time_us") == ("cannot tell", why)
+    assert verdict_of(row(), row(total_time_us=None), "total_time_us") == ("cannot tell", "known on one side only")
+    assert verdict_of(row(total_time_us=100.0), row(total_time_us=100.00000005), "total_time_us") == ("same", "")
+
+
+@pytest.mark.parametrize(("after", "verdict"), [(12.0, "better"), (8.0, "worse"), (10.005, "same")])
+def test_more_of_a_rate_is_better(after, verdict):
+    assert verdict_of(SIMULATED, {**SIMULATED, "mfu_percent": after}, "mfu_percent") == (verdict, "")
+
+
+def one(verdict, case="a", metric="total_time_us", fails=None, why=""):
+    return Judged(case, case, metric, 1.0, 2.0, verdict, why, verdict == "worse" if fails is None else fails)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ([], "NOTHING TO JUDGE: no case is on both sides."),
+        ([one("worse"), one("same", "b")], "WORSE: by total time, counters and checks, 1 of 2 cases got worse."),
+        ([one("worse"), one("better", "b")], "WORSE: by total time, counters and checks, 1 of 2 cases got worse; 1 got better."),
+        ([one("better"), one("same")], "BETTER: by total time, counters and checks, 1 of 1 case got better, none got worse."),
+        ([one("better"), one("worse", metric="hbm_read_bytes", fails=False)], "BETTER: by total time, counters and checks, 1 of 1 case got better, none got worse."),
+        ([one("cannot tell"), one("better", metric="hbm_read_bytes")], "CANNOT TELL: by total time, counters and checks, none is known to have got worse or better, of 1 case."),
+        ([one("cannot tell", metric="hbm_read_bytes"), one("better")], "BETTER: by total time, counters and checks, 1 of 1 case got better, none got worse."),
+        ([one("same")], "SAME: by total time, counters and checks, nothing changed in 1 case."),
+    ],
+)  # fmt: skip
+def test_one_word_is_said_of_all_cases(found, said):
+    assert summary(found) == said
+
+
+def test_numbers_are_counted_by_their_verdict():
+    found = [one("same"), one("worse"), one("same", "b")]
+    assert counted(found) == "Numbers judged, over all cases: 1 worse, 2 same."
+
+
+def test_the_first_failure_is_told_or_that_nothing_was_judged():
+    unknown = one("cannot tell", metric="status", why="lost")
+    assert first_failure([unknown, one("worse", "b")]) == "worse: b: total_time_us 1.0 -> 2.0"
+    assert first_failure([unknown]) == "nothing was judged: a: lost"
+    assert first_failure([one("cannot tell", metric="status")]) == "nothing was judged: a: no numbers on either side"
+    assert first_failure([unknown, one("same", "b")]) is None and first_failure([]) is None
+    assert first_failure([one("cannot tell")]) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "metric", "verdict", "why"),
+    [
+        ({}, {"status": "failed", "reason": "broke"}, "status", "worse", "broke"),
+        ({"status": "failed", "reason": "was"}, {}, "status", "better", "was"),
+        ({"status": "estimated"}, {"status": "failed"}, "status", "worse", ""),
+        ({}, {"status": "built", "reason": "later"}, "status", "cannot tell", "later"),
+        ({"status": "failed"}, {"status": "failed", "reason": "still"}, "status", "cannot tell", "still"),
+        ({}, {"check": "wrong", "reason": "wrong"}, "check", "worse", "wrong"),
+        ({"check": "wrong"}, {}, "check", "better", ""),
+        ({}, {"check": "unchecked"}, "check", "cannot tell", ""),
+        ({"check": None}, {"check": "wrong"}, "check", "worse", ""),
+    ],
+)  # fmt: skip
+def test_builds_and_checks_are_judged_before_numbers(before, after, metric, verdict, why):
+    pairing = Pairing([Pair("label", row(**before), row(**after))])
+    found = {each.metric: each for each in judge(pairing, Config())}
+    assert (found[metric].verdict, found[metric].why, found[metric].label) == (verdict, why, "label")
+    assert found[metric].fails == (verdict == "worse") and ("total_time_us" in found) == (metric == "check")
+
+
+def test_a_check_that_appears_and_passes_is_not_told():
+    found = judge(Pairing([Pair("l", row(check=None), row())]), Config())
+    assert "check" not in {each.metric for each in found}
+
+
+def test_what_is_refused_or_gone_cannot_be_told_and_comes_behind_what_got_worse():
+    refused = Pair("mixed label", row("r"), row("r"), "target trn1 and trn2")
+    worse = Pair("l", row("w"), row("w", dma_packet_count=51))
+    found = judge(Pairing([worse], [refused], [row("gone")]), Config())
+    assert [(each.label, each.verdict, each.why) for each in found if each.verdict != "same"] == [
+        ("l", "worse", ""), ("mixed label", "cannot tell", "target trn1 and trn2"), ("gone", "cannot tell", "not there any more"),
+    ]  # fmt: skip
+    assert word_of(found) == "worse" and found[-1].verdict == "same"
