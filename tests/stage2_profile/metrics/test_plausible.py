@@ -6,7 +6,7 @@ import pytest
 
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.profile_json import read_summary
-from neff_bench.stage2_profile.metrics.plausible import suspicions
+from neff_bench.stage2_profile.metrics.plausible import SPREAD_MAX, beside_traces, of_numbers, suspicions
 
 
 def summary(**keys):
@@ -90,3 +90,39 @@ def test_a_row_that_cannot_be_is_suspect_and_fails_the_command(profile_neffs, ma
     (row,) = json.loads(done.stdout)
     assert (done.exit_code, row["check"]) == (1, "suspect")
     assert "MFU is" in row["reason"]
+
+
+def test_executions_may_differ_by_the_largest_spread():
+    assert said({"total_time": 1e-4}, {"total_time": SPREAD_MAX * 1e-4}) == ()
+    assert len(said({"total_time": 1e-4}, {"total_time": SPREAD_MAX * 1.0001e-4})) == 1
+    assert said({}, {}, {"tensor_engine_instruction_count": 8}) == (
+        "tensor_engine_instruction_count is 9 in execution 2 and 8 in execution 4",
+    )
+
+
+@pytest.mark.parametrize(("mfu", "count"), [(100.0, 0), (101.9, 0), (102.1, 1)])
+def test_a_share_of_the_peak_is_at_most_the_whole(mfu, count):
+    assert len(said({}, mfu_percent=mfu, mfu_peak_tflops=79.0)) == count
+
+
+def test_a_time_is_that_of_one_of_its_traces():
+    one = [(2, summary(total_time=1e-4))]
+    assert (
+        beside_traces(one, {2: [3e-4, 1.0001e-4]})
+        == []
+        == beside_traces(one, {3: [1.0]})
+        == beside_traces(one, {2: []})
+    )
+    assert beside_traces(one, {2: [3e-4, 2e-4]}) == ["total_time is 0.0001 s, the trace of execution 2 says 0.0003 s"]
+
+
+def test_numbers_of_a_trace_are_judged_by_its_total_time():
+    assert of_numbers({}) == [] == of_numbers({"total_time_us": None, "x_active_us": 5.0})
+    assert of_numbers({"total_time_us": 0.0}) == ["the trace has a total time of 0 us"]
+    numbers = {"total_time_us": 10.0, "a_active_us": 10.0, "b_active_us": 10.5, "c_active_us": None, "d_us": 99.0}
+    assert of_numbers(numbers) == ["b_active_us is 10.5, longer than the total time of 10 us"]
+    assert said_of(numbers) == tuple(of_numbers(numbers))
+
+
+def said_of(numbers):
+    return suspicions([], numbers, "bfloat16", {}, {})
