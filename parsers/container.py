@@ -167,7 +167,7 @@ def _container(name: str, version: int, source: Source, data_start: int, root: M
         raise ParseError(name, DATA_START, "sections or streams overlap: the metadata is damaged")
     window, executions = _window(name, root), len(root.messages(Root.WINDOW))
     # Earlier versions have none and give each core its time instead; later ones always have one.
-    if window is None and (version >= 6):
+    if window is None and version >= 6:
         raise ParseError(name, DATA_START, f"version {version} without an execution window (metadata field 15)")
     return Container(
         path=name,
