@@ -1,11 +1,12 @@
 """Ticks of a trace as picoseconds."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from neff_bench.parsers.clocks import _offset, one_clock
+from neff_bench.parsers.clocks import _offset, _vote, one_clock
 
 TICKS = np.array([1_000_000_000, 3_000_000_000])
 
@@ -58,3 +59,52 @@ def test_votes_lie_within_the_window_and_their_median_is_the_offset():
     events = np.array([0, 10_000_000, 27_000_000])
     assert _offset(events, events + np.array([0, 1_000, 3_000]), 3_000) == 1_000
     assert _offset(events, events + np.array([0, 1_000, 3_001]), 3_000) is None
+
+
+TIMES = np.array([0, 10_000, 27_000, 64_000, 125_000, 300_000]) * 100
+EVENT_SEMAPHORE = 0xA0
+
+
+def voters(engines=(0, 2), family="inf2", version=5, packets=True):
+    """A trace whose clocks start apart: semaphores 5000 ps, engine 2 another 300 ps, DMA ticks 700 ps behind engine 0."""
+    engine = np.repeat(engines, len(TIMES))
+    ends = np.concatenate([TIMES - (300 if one == 2 else 0) for one in engines])
+    rows = SimpleNamespace(engine=engine, opcode=np.full(len(engine), EVENT_SEMAPHORE), end=ends)
+    by_dma = TIMES * 17 // 20_000 * 20_000 // 17
+    ticks = np.concatenate([np.tile(TIMES + 5000, len(engines)), by_dma + 5000])
+    writer = np.concatenate([engine + 1, np.full(len(TIMES), 6)])
+    updates = SimpleNamespace(ticks=ticks, writer=writer)
+    done = SimpleNamespace(done=TIMES * 17 // 20_000 + 4000) if packets else None
+    return SimpleNamespace(version=version, family=family), 77, rows, updates, done
+
+
+def test_engines_agree_with_semaphores_and_packets_by_vote():
+    clock = _vote(*voters(family="trn1"))
+    assert clock.zero == 77 + 5000 and clock.known.tolist() == [True, False, True, False, False]
+    assert clock.offset.tolist() == [5000, 0, 5300, 0, 0] and clock.scale.tolist() == [1.0] * 5
+    assert (clock.dma_epoch, clock.dma_offset, clock.dma_tick_ps) == (4000, 5000 - 5077, (20_000, 17))
+    assert (clock.semaphore_offset, clock.dma_scale, clock.end_ps) == (
+        0,
+        1.0,
+        None,
+    ) and not clock.dma_engine_offset.any()
+    assert _vote(*voters(family="inf2", version=4)).offset.tolist() == clock.offset.tolist()
+
+
+def test_traces_of_inf2_are_calibrated():
+    """In picoseconds and parts of a million, as measured on public traces."""
+    clock = _vote(*voters())
+    assert clock.offset.tolist() == [5000, 10_800, 17_400, 1_600, 15_000]
+    assert clock.scale.tolist() == [1 - 27.3e-6] * 3 + [1 - 28.4e-6, 1 - 27.3e-6]
+    assert (clock.semaphore_offset, clock.dma_offset, clock.dma_scale) == (-34_300, -77 - 178_000, 1 - 28.07e-6)
+    assert clock.dma_engine_offset.tolist() == [
+        -5050, -1400, 2050, -10900, -7350, -3850, -1400, 2050, 5600, -2650, 900, 4450, 11500, 7950, 900, -2600,
+    ]  # fmt: skip
+
+
+def test_without_the_first_engine_there_is_no_clock_and_without_packets_none_of_theirs():
+    assert _vote(*voters(engines=(1, 2))) is None
+    container, opened, rows, _, done = voters()
+    assert _vote(container, opened, rows, None, done) is None
+    clock = _vote(*voters(packets=False))
+    assert clock.dma_offset is None and clock.zero == 5077

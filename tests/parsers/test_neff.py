@@ -127,3 +127,24 @@ def test_a_stream_that_jumps_is_not_counted_against_what_ran(files, write):
     assert neff.engines["tensor"].branch_count == 2
     assert "tensor" not in straight(neff)
     assert "scalar" in straight(neff)
+
+
+def test_a_header_that_announces_more_than_there_is_says_so(files, write):
+    data = files.neff_of(files.neff_members())
+    there = len(data) - 1024
+    assert read_neff(write("whole.neff", data)).bytes == len(data)
+    with pytest.raises(ParseError) as caught:
+        read_neff(write("a.neff", data[:-1]))
+    said = f"the header announces {there} bytes of data, {there - 1} are there: truncated"
+    assert (caught.value.offset, caught.value.what) == (len(data) - 1, said)
+
+
+@pytest.mark.parametrize(("lnc", "read"), [(0, 1), (1, 1), (2, 2), (3, None)])
+def test_a_logical_core_is_one_or_two(files, write, lnc, read):
+    path = write("a.neff", files.neff_of(files.neff_members(), lnc=lnc))
+    if read is not None:
+        assert read_neff(path).lnc == read
+        return
+    with pytest.raises(ParseError) as caught:
+        read_neff(path)
+    assert (caught.value.offset, caught.value.what) == (552, "logical core size 3, expected 1 or 2")
