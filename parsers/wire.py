@@ -6,6 +6,8 @@ from neff_bench.parsers.errors import ParseError
 
 FIELDS_MAX = 100_000
 """The most fields of one file, nested messages included: a trace has a few thousand; more would only burn time."""
+VARINT, FIXED64, BYTES = 0, 1, 2
+"""Kinds of a field's value."""
 
 
 class Budget:
@@ -109,16 +111,16 @@ def encode_varint(value: int) -> bytes:
     return bytes(out)
 
 
+def encode_tag(number: int, kind: int) -> bytes:
+    """Return what begins a field: its number, and the kind of its value."""
+    return encode_varint(number << 3 | kind)
+
+
 def encode_field(number: int, value: int | bytes) -> bytes:
     """Return a field with a number, or with the bytes of a text or a message."""
     if isinstance(value, int):
-        return encode_varint(number << 3) + encode_varint(value)
-    return encode_varint(number << 3 | 2) + encode_varint(len(value)) + value
-
-
-def encode_fixed64(number: int, value: int) -> bytes:
-    """Return a field with a number in eight bytes."""
-    return encode_varint(number << 3 | 1) + value.to_bytes(8, "little")
+        return encode_tag(number, VARINT) + encode_varint(value)
+    return encode_tag(number, BYTES) + encode_varint(len(value)) + value
 
 
 def encode_message(*fields: tuple[int, int | bytes]) -> bytes:

@@ -5,17 +5,15 @@ Perfetto draws as one row. Packets are written in the order of time, which Perfe
 from __future__ import annotations
 
 import heapq
-import struct
-from array import array
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from neff_bench.chips.engines import ENGINES, SHOWN, TITLES
-from neff_bench.parsers.event_columns import Columns, coded, numbers
+from neff_bench.parsers.event_columns import Numbering, coded, field_of, new_numbering, numbers
 from neff_bench.parsers.event_rows import DmaRow, InstructionRow, SemaphoreRow, Timeline, UsageRow, core_name
 from neff_bench.parsers.formats.perfetto import (
     CounterDescriptor,
@@ -26,7 +24,8 @@ from neff_bench.parsers.formats.perfetto import (
     TrackDescriptor,
     TrackEvent,
 )
-from neff_bench.parsers.wire import encode_field, encode_fixed64, encode_message, encode_varint
+from neff_bench.parsers.wire import BYTES, FIXED64, VARINT, encode_field, encode_message, encode_tag
+from neff_bench.parsers.wire_columns import Encoded, fixed64, joined, messages, varints
 from neff_bench.viewer.critical_path import critical_path
 
 SEQUENCE = 1
@@ -34,39 +33,85 @@ ENGINE_ORDER = ("Sync", *(TITLES[ENGINES.index(engine)] for engine in SHOWN if e
 """From top to bottom as neuron-explorer has them: DMA queues above, then Sync, and the engines that compute."""
 ENGINES_FROM, USAGE_FROM, SEMAPHORES_FROM = 100_000, 200_000, 300_000
 """Ranks of the tracks below the DMA queues."""
-AT_ONCE = 1 << 14
-"""So many packets are written together."""
+AT_ONCE = 30_000
+"""So many events are written together. It is no power of two, since columns of such a length lie in one another's way in the processor's caches."""
 END_FIRST, BEGIN_NEXT, COUNTER_LAST = 0, 1, 2
 """What stands first of the packets of one moment."""
+ABSENT = -1
+NO_TEXT = ""
+_SEQUENCE = encode_message((TracePacket.SEQUENCE_ID, SEQUENCE), (TracePacket.SEQUENCE_FLAGS, TracePacket.NEEDS_STATE))
 
 
-class _Texts:
-    """Interned texts of one kind."""
+@dataclass(frozen=True, eq=False)
+class _Counters:
+    """Points of counters as columns. `moments`: four times the time in ns, and the order within that moment."""
 
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
+    moments: Any
+    track: Any
+    value: Any
 
-    def number(self, text: str) -> int:
-        return self.numbers.setdefault(text, len(self.numbers) + 1)
+    def encoded(self, events: Any) -> Iterator[tuple[Any, Encoded]]:
+        """Yield these events and their messages, in parts that have the same fields."""
+        kind = encode_field(TrackEvent.TYPE, TrackEvent.COUNTER)
+        value = encode_tag(TrackEvent.DOUBLE_COUNTER_VALUE, FIXED64), fixed64(self.value[events])
+        yield events, joined(kind, *_number(TrackEvent.TRACK_UUID, self.track[events]), *value)
 
-    def fields(self, number: int) -> Iterator[tuple[int, bytes]]:
-        for text, iid in self.numbers.items():
-            encoded = text.encode()
-            yield number, b"".join((_IID, encode_varint(iid), _TEXT, encode_varint(len(encoded)), encoded))
+
+@dataclass(frozen=True, eq=False)
+class _Slices:
+    """Slices as columns. Event 2 * i of `moments` is the begin of slice i, which is that of row `rows[i]`; the one after it is its end. Of each row:
+    its track, the number of its name, arguments as what begins them and a number, and the arrows that end and begin there; ABSENT for what it has not.
+    """
+
+    moments: Any
+    rows: Any
+    track: Any
+    name: Any
+    arguments: Sequence[tuple[bytes, Any]]
+    arrows: Sequence[tuple[bytes, Any]]
+
+    def encoded(self, events: Any) -> Iterator[tuple[Any, Encoded]]:
+        """Yield these events and their messages, in parts that have the same fields."""
+        is_end = events & 1 == 1
+        begins, ends = events[~is_end], events[is_end]
+        yield begins, self._begins(self.rows[begins >> 1])
+        yield ends, self._ends(self.rows[ends >> 1])
+
+    def _begins(self, rows: Any) -> Encoded:
+        kind = encode_field(TrackEvent.TYPE, TrackEvent.BEGIN)
+        track = _number(TrackEvent.TRACK_UUID, self.track[rows])
+        name = _number(TrackEvent.NAME_IID, self.name[rows])
+        arguments = [
+            messages(TrackEvent.DEBUG_ANNOTATION, head, varints(np.maximum(values[rows], 0))).where(
+                values[rows] != ABSENT
+            )
+            for head, values in self.arguments
+        ]
+        arrows = [joined(head, fixed64(values[rows])).where(values[rows] != ABSENT) for head, values in self.arrows]
+        return joined(kind, *track, *name, *arguments, *arrows)
+
+    def _ends(self, rows: Any) -> Encoded:
+        return joined(encode_field(TrackEvent.TYPE, TrackEvent.END), *_number(TrackEvent.TRACK_UUID, self.track[rows]))
+
+
+def _number(field: int, values: Any) -> tuple[bytes, Encoded]:
+    return encode_tag(field, VARINT), varints(values)
+
+
+def _interned() -> Numbering:
+    """Return a numbering of texts. 0, which Perfetto gives to none, is that of NO_TEXT."""
+    numbering = new_numbering()
+    numbering[NO_TEXT]
+    return numbering
 
 
 class _Writer:
-    """Collects tracks and packets; `bytes` puts them in order."""
+    """Collects tracks and events; `written` puts them in order."""
 
     def __init__(self) -> None:
-        self.names, self.keys, self.texts = _Texts(), _Texts(), _Texts()
-        self.heads: dict[tuple[int, int], tuple[bytes, bytes]] = {}
-        self.named: dict[str, bytes] = {}
-        self.annotations: dict[tuple[str, str | float], bytes] = {}
+        self.names, self.keys, self.texts = _interned(), _interned(), _interned()
         self.tracks: list[bytes] = []
-        self.events: list[bytes] = []
-        self.moments = array("q")
-        """Of each event: four times its time in ns, and its order within that moment."""
+        self.events: list[_Slices | _Counters] = []
 
     def track(self, name: str, parent: int = 0, rank: int = 0, unit: str | None = None) -> int:
         """Return the uuid of a new track; one with a unit is a counter."""
@@ -81,50 +126,27 @@ class _Writer:
         self.tracks.append(encode_message(*fields))
         return uuid
 
-    def slice(self, track: int, name: str, begin_ns: int, end_ns: int, arguments: bytes, flows: bytes) -> None:
-        """Add a slice from its begin to its end."""
-        number = self.names.number(name)
-        if (track, number) not in self.heads:
-            on_track = encode_field(TrackEvent.TRACK_UUID, track)
-            named = encode_field(TrackEvent.NAME_IID, number)
-            self.heads[track, number] = (
-                encode_field(TrackEvent.TYPE, TrackEvent.BEGIN) + on_track + named,
-                encode_field(TrackEvent.TYPE, TrackEvent.END) + on_track,
-            )
-        begin, end = self.heads[track, number]
-        self.moments.append(4 * begin_ns + BEGIN_NEXT)
-        self.moments.append(4 * end_ns + (END_FIRST if end_ns > begin_ns else BEGIN_NEXT))
-        self.events += (begin + arguments + flows, end)
+    def number(self, key: str, values: Any) -> tuple[bytes, Any]:
+        """Return an argument of slices that is a number."""
+        return self.argument(key, DebugAnnotation.UINT_VALUE), values
 
-    def count(self, track: int, time_ns: int, value: float) -> None:
-        """Add a point of a counter."""
-        kind = encode_message((TrackEvent.TYPE, TrackEvent.COUNTER), (TrackEvent.TRACK_UUID, track))
-        number = encode_fixed64(TrackEvent.DOUBLE_COUNTER_VALUE, int.from_bytes(struct.pack("<d", value), "little"))
-        self.moments.append(4 * time_ns + COUNTER_LAST)
-        self.events.append(kind + number)
+    def text(
+        self, key: str, rows: Sequence[Any], name: str, text: Callable[[Any], str | None] = lambda value: value
+    ) -> tuple[bytes, Any]:
+        """Return an argument of slices that is what `text` says of a field of their rows; rows of which it says nothing have none."""
+        codes = coded(rows, (name,), lambda value: text(value) or NO_TEXT, self.texts).codes
+        return self.argument(key, DebugAnnotation.STRING_VALUE_IID), np.where(codes, codes, ABSENT)
 
-    def arguments(self, values: Iterable[tuple[str, Any]]) -> bytes:
-        """Return annotations of a slice: numbers as numbers, texts interned; what is not known is left out."""
-        known, new = self.annotations.get, self._argument
-        return b"".join([known(pair) or new(*pair) for pair in values if pair[1] is not None and pair[1] != ""])
+    def argument(self, key: str, field: int) -> bytes:
+        """Return what an argument of slices begins with; its value follows in this field."""
+        return encode_field(DebugAnnotation.NAME_IID, self.keys[key]) + encode_tag(field, VARINT)
 
-    def _argument(self, key: str, value: str | float) -> bytes:
-        if isinstance(value, str):
-            said = _TEXT_VALUE + encode_varint(self.texts.number(value))
-        else:
-            said = _NUMBER_VALUE + encode_varint(max(round(value), 0))
-        if key not in self.named:
-            self.named[key] = encode_field(DebugAnnotation.NAME_IID, self.keys.number(key))
-        annotation = self.named[key] + said
-        found = self.annotations[key, value] = _ANNOTATION + encode_varint(len(annotation)) + annotation
-        return found
-
-    def bytes(self) -> bytes:
+    def written(self) -> bytes:
         """Return the file: texts, tracks, events by time."""
-        interned = encode_message(
-            *self.names.fields(InternedData.EVENT_NAMES),
-            *self.keys.fields(InternedData.ANNOTATION_NAMES),
-            *self.texts.fields(InternedData.ANNOTATION_TEXTS),
+        interned = (
+            _entries(InternedData.EVENT_NAMES, self.names)
+            + _entries(InternedData.ANNOTATION_NAMES, self.keys)
+            + _entries(InternedData.ANNOTATION_TEXTS, self.texts)
         )
         first = encode_message(
             (TracePacket.SEQUENCE_ID, SEQUENCE),
@@ -139,130 +161,116 @@ class _Writer:
         head = [encode_field(Trace.PACKET, packet) for packet in (first, *tracks)]
         return b"".join((*head, *self._packets()))
 
-    def _packets(self) -> Iterator[Any]:
+    def _packets(self) -> Iterator[bytes]:
         """Yield the packets of the events by time, many at once."""
-        moments = np.frombuffer(self.moments, np.int64)
+        moments = np.concatenate([part.moments for part in self.events])
+        if moments.min(initial=0) < 0:
+            raise ValueError("an event before the start of the execution")
+        bounds = np.cumsum([0, *(len(part.moments) for part in self.events)])
         by_time = np.argsort(moments, kind="stable")
         for first in range(0, len(by_time), AT_ONCE):
             some = by_time[first : first + AT_ONCE]
-            events = [*map(self.events.__getitem__, some.tolist())]
-            heads = _heads(moments[some] >> 2, np.array([*map(len, events)]))
-            yield b"".join(chain.from_iterable(zip(heads, events)))
+            packets: list[bytes] = []
+            made: list[Any] = []
+            for part, begin, end in zip(self.events, bounds, bounds[1:]):
+                mine = some[(some >= begin) & (some < end)]
+                for events, said in part.encoded(mine - begin):
+                    time = _number(TracePacket.TIMESTAMP, part.moments[events] >> 2)
+                    event = messages(TracePacket.TRACK_EVENT, said)
+                    packets += messages(Trace.PACKET, *time, _SEQUENCE, event).each()
+                    made.append(events + begin)
+            of_packet = np.concatenate(made)
+            in_order = np.lexsort((of_packet, moments[of_packet]))
+            yield b"".join(map(packets.__getitem__, in_order.tolist()))
 
 
-_PACKET, _TIMESTAMP, _EVENT, _ANNOTATION, _TEXT_VALUE, _NUMBER_VALUE, _IID, _TEXT = (
-    encode_varint(number << 3 | kind)
-    for number, kind in (
-        (Trace.PACKET, 2), (TracePacket.TIMESTAMP, 0), (TracePacket.TRACK_EVENT, 2), (TrackEvent.DEBUG_ANNOTATION, 2),
-        (DebugAnnotation.STRING_VALUE_IID, 0), (DebugAnnotation.UINT_VALUE, 0), (1, 0), (2, 2),
-    )
-)  # fmt: skip
-"""What begins a field, since there are millions of these."""
-_SEQUENCE = encode_message((TracePacket.SEQUENCE_ID, SEQUENCE), (TracePacket.SEQUENCE_FLAGS, TracePacket.NEEDS_STATE))
-
-
-def _heads(time_ns: Any, length: Any) -> list[bytes]:
-    """Return what stands before each event of so many bytes in a packet of the file."""
-    times, lengths = _varints(time_ns), _varints(length)
-    fixed = len(_TIMESTAMP + _SEQUENCE + _EVENT)
-    bodies = _varints(fixed + times[1].sum(axis=1) + lengths[1].sum(axis=1) + length)
-    parts = [_PACKET, bodies, _TIMESTAMP, times, _SEQUENCE + _EVENT, lengths]
-    columns = [_repeated(part, len(length)) if isinstance(part, bytes) else part for part in parts]
-    digits, used = (np.concatenate(column, axis=1) for column in zip(*columns))
-    whole, ends = digits[used].tobytes(), np.cumsum(used.sum(axis=1)).tolist()
-    return [whole[begin:end] for begin, end in zip([0, *ends], ends)]
-
-
-def _varints(values: Any) -> tuple[Any, Any]:
-    """Return (n, 9) bytes of numbers that are not negative, and which of them are used."""
-    if len(values) and values.min() < 0:
-        raise ValueError("an event before the start of the execution")
-    groups = values[:, None] >> np.arange(0, 63, 7)
-    used = groups > 0
-    used[:, 0] = True
-    more = np.roll(used, -1, axis=1)
-    more[:, -1] = False
-    return (groups & 0x7F | more * 0x80).astype(np.uint8), used
-
-
-def _repeated(text: bytes, count: int) -> tuple[Any, Any]:
-    return np.tile(np.frombuffer(text, np.uint8), (count, 1)), np.ones((count, len(text)), bool)
+def _entries(field: int, numbering: Numbering) -> bytes:
+    """Return the interned texts, each as a number and a text."""
+    texts = [text.encode() for text in numbering][1:]
+    lengths = np.array([*map(len, texts)], np.int64)
+    said = joined(*_number(1, np.arange(1, len(numbering))), encode_tag(2, BYTES), varints(lengths))
+    heads = joined(encode_tag(field, BYTES), varints(said.length + lengths), said).each()
+    return b"".join(chain.from_iterable(zip(heads, texts)))
 
 
 def to_perfetto(timelines: Sequence[Timeline]) -> bytes:
     """Return the trace of one or more timelines, one group of tracks for each."""
     writer = _Writer()
-    next_flow = 1
+    next_arrow = 1
     for timeline in timelines:
         group = writer.track(f"{timeline.path}{' (SIMULATED)' if timeline.simulated else ''}")
-        flows = _flows(timeline, next_flow)
-        next_flow += len(flows)
+        path = np.array([step.index for step in critical_path(timeline)], np.int64)
         _write_dma(writer, group, timeline.dma)
-        _write_instructions(writer, group, timeline.instructions, flows)
+        _write_instructions(writer, group, timeline.instructions, path, next_arrow)
         _write_usage(writer, group, timeline.usage)
         _write_semaphores(writer, group, timeline.semaphores)
-    return writer.bytes()
-
-
-def _flows(timeline: Timeline, first: int) -> dict[int, bytes]:
-    """Return for each row the ends of the arrows along the critical path."""
-    steps = critical_path(timeline)
-    flows: dict[int, bytes] = defaultdict(bytes)
-    for place, step in enumerate(steps):
-        if place > 0:
-            flows[step.index] += encode_fixed64(TrackEvent.TERMINATING_FLOW_ID, first + place - 1)
-        if place + 1 < len(steps):
-            flows[step.index] += encode_fixed64(TrackEvent.FLOW_ID, first + place)
-    return flows
+        next_arrow += len(path)
+    return writer.written()
 
 
 def _write_dma(writer: _Writer, group: int, rows: Sequence[DmaRow]) -> None:
     lanes = _lanes(rows, ("subgraph", "queue_name", "subgroup"), lambda core, name, queue: (core, name or queue))
-    for rank, ((core, queue), mine) in enumerate(sorted(lanes.items())):
-        name = f"{queue} {core_name(core)}".strip()
-        for row, track in _on_tracks(writer, group, name, rank, _at(rows, mine)):
-            arguments = writer.arguments(
-                (
-                    ("bytes", row.transfer_size),
-                    ("kind", row.queue_type),
-                    ("queue", row.dma_queue),
-                    ("dma_engine", row.dma_engine),
-                    ("line", row.nki_source_location),
-                )
-            )
-            shown = row.variable if row.variable not in ("", "unknown") else row.queue_type or "DMA"
-            writer.slice(track, shown, *_span(row), arguments, b"")
+    arguments = [
+        writer.number("bytes", field_of(rows, "transfer_size", 0)),
+        writer.text("kind", rows, "queue_type"),
+        *_text_or_number(writer, "queue", rows, "dma_queue"),
+        *_text_or_number(writer, "dma_engine", rows, "dma_engine"),
+        writer.text("line", rows, "nki_source_location"),
+    ]
+    names = coded(rows, ("variable", "queue_type"), _moved, writer.names).codes
+    queues = [
+        (rank, f"{queue} {core_name(core)}".strip(), mine)
+        for rank, ((core, queue), mine) in enumerate(sorted(lanes.items()))
+    ]
+    _write_slices(writer, group, rows, queues, {"name": names, "arguments": arguments, "arrows": ()})
 
 
-def _write_instructions(writer: _Writer, group: int, rows: Sequence[InstructionRow], flows: dict[int, bytes]) -> None:
+def _moved(variable: str, kind: str) -> str:
+    return variable if variable not in ("", "unknown") else kind or "DMA"
+
+
+def _text_or_number(writer: _Writer, key: str, rows: Sequence[DmaRow], name: str) -> Iterator[tuple[bytes, Any]]:
+    """Yield an argument for the rows whose field is a number, and one for those where it is a text."""
+    found = coded(rows, (name,), lambda value: max(value, 0) if isinstance(value, int) else ABSENT)
+    yield writer.number(key, np.array(found.values, np.int64)[found.codes])
+    yield writer.text(key, rows, name, lambda value: value if isinstance(value, str) else NO_TEXT)
+
+
+def _write_instructions(
+    writer: _Writer, group: int, rows: Sequence[InstructionRow], path: Any, first_arrow: int
+) -> None:
     lanes = _lanes(rows, ("subgraph", "subgroup"), lambda *key: key)
     order = {engine: place for place, engine in enumerate(ENGINE_ORDER)}
     by_engine = sorted(lanes.items(), key=lambda lane: (order.get(lane[0][1], len(order)), lane[0]))
-    for rank, ((core, engine), mine) in enumerate(by_engine, ENGINES_FROM):
-        on_tracks = _on_tracks(writer, group, f"{engine} {core_name(core)}".strip(), rank, _at(rows, mine))
-        for index, (row, track) in zip(mine.tolist(), on_tracks):
-            flow = flows.get(index, b"")
-            arguments = writer.arguments(
-                (
-                    ("pc", row.pc if row.pc >= 0 else None),
-                    ("waited_ns", row.evt_wait_time),
-                    ("instruction", row.bir_instruction_name),
-                    ("operands", row.operands.strip()),
-                    ("hlo", row.hlo_name),
-                    ("line", row.nki_source_location),
-                    ("called_from", " > ".join(row.nki_call_stack)),
-                    ("alignment", row.alignment if row.alignment == "unaligned" else None),
-                    ("critical_path", "yes" if flow else None),
-                )
-            )
-            writer.slice(track, row.opcode, *_span(row), arguments, flow)
-
-
-Row = TypeVar("Row", DmaRow, InstructionRow)
+    ends, begins, on_path = np.full((3, len(rows)), ABSENT)
+    ends[path[1:]] = begins[path[:-1]] = first_arrow + np.arange(len(path) - 1)
+    if len(path) > 1:
+        on_path[path] = writer.texts["yes"]
+    arguments = [
+        writer.number("pc", np.maximum(field_of(rows, "pc", ABSENT), ABSENT)),
+        writer.number("waited_ns", np.maximum(_rounded(rows, "evt_wait_time"), 0)),
+        writer.text("instruction", rows, "bir_instruction_name"),
+        writer.text("operands", rows, "operands", str.strip),
+        writer.text("hlo", rows, "hlo_name"),
+        writer.text("line", rows, "nki_source_location"),
+        writer.text("called_from", rows, "nki_call_stack", " > ".join),
+        writer.text("alignment", rows, "alignment", lambda value: value if value == "unaligned" else NO_TEXT),
+        (writer.argument("critical_path", DebugAnnotation.STRING_VALUE_IID), on_path),
+    ]
+    arrows = (
+        (encode_tag(TrackEvent.TERMINATING_FLOW_ID, FIXED64), ends),
+        (encode_tag(TrackEvent.FLOW_ID, FIXED64), begins),
+    )
+    names = coded(rows, ("opcode",), lambda opcode: opcode or "(no opcode)", writer.names).codes
+    engines = [
+        (rank, f"{engine} {core_name(core)}".strip(), mine)
+        for rank, ((core, engine), mine) in enumerate(by_engine, ENGINES_FROM)
+    ]
+    _write_slices(writer, group, rows, engines, {"name": names, "arguments": arguments, "arrows": arrows})
 
 
 def _lanes(
-    rows: Sequence[Row], names: Sequence[str], lane: Callable[..., tuple[str, str]]
+    rows: Sequence[Any], names: Sequence[str], lane: Callable[..., tuple[str, str]]
 ) -> dict[tuple[str, str], Any]:
     """Return the places of the rows of each lane, by begin and length."""
     key, start, duration = coded(rows, names, lane), numbers(rows, "timestamp"), numbers(rows, "duration")
@@ -271,40 +279,56 @@ def _lanes(
     return dict(zip(key.values, np.split(order, bounds[:-1])))
 
 
-def _at(rows: Sequence[Row], places: Any) -> Iterable[Row]:
-    return rows.take(places) if isinstance(rows, Columns) else [rows[at] for at in places.tolist()]
+def _rounded(rows: Sequence[Any], name: str) -> Any:
+    """Return a field of each row in whole ns."""
+    return np.rint(numbers(rows, name)).astype(np.int64)
 
 
-def _on_tracks(writer: _Writer, group: int, name: str, rank: int, rows: Iterable[Row]) -> Iterator[tuple[Row, int]]:
-    """Yield each row with a track of the name on which it overlaps with nothing; the fewest tracks that do. `rows`: by begin and length."""
+def _write_slices(
+    writer: _Writer, group: int, rows: Sequence[Any], lanes: Sequence[tuple[int, str, Any]], said: Mapping[str, Any]
+) -> None:
+    """Add the slices of the rows. `lanes`: rank and name of each, and the places of its rows. `said`: the columns of `_Slices` of each row."""
+    if not lanes:
+        return
+    begin = _rounded(rows, "timestamp")
+    end = begin + _rounded(rows, "duration")
+    track = np.zeros(len(rows), np.int64)
+    for rank, name, mine in lanes:
+        level = _levels(begin[mine], end[mine])
+        tracks = [writer.track(name, group, rank) for _ in range(level.max() + 1)]
+        track[mine] = np.array(tracks)[level]
+    order = np.concatenate([mine for _, _, mine in lanes])
+    last = np.where(end > begin, END_FIRST, BEGIN_NEXT)
+    moments = np.stack([4 * begin + BEGIN_NEXT, 4 * end + last], 1)[order].reshape(-1)
+    writer.events.append(_Slices(moments, order, track, **said))
+
+
+def _levels(begin: Any, end: Any) -> Any:
+    """Return for each event, by begin and length, the track on which it overlaps with nothing; the fewest tracks that do."""
+    levels = np.zeros(len(begin), np.int64)
+    if not (begin[1:] < np.maximum.accumulate(end)[:-1]).any():
+        return levels
     free: list[tuple[int, int]] = []
-    for row in rows:
-        begin, end = _span(row)
-        track = heapq.heappop(free)[1] if free and free[0][0] <= begin else writer.track(name, group, rank)
-        heapq.heappush(free, (end, track))
-        yield row, track
-
-
-def _span(row: DmaRow | InstructionRow) -> tuple[int, int]:
-    begin = round(row.timestamp)
-    return begin, begin + round(row.duration)
+    for at, (begins, until) in enumerate(zip(begin.tolist(), end.tolist())):
+        level = heapq.heappop(free)[1] if free and free[0][0] <= begins else len(free)
+        heapq.heappush(free, (until, level))
+        levels[at] = level
+    return levels
 
 
 def _write_usage(writer: _Writer, group: int, rows: Sequence[UsageRow]) -> None:
-    tracks: dict[tuple[str, str], int] = {}
-    for row in rows:
-        key = row.subgraph, row.type
-        if key not in tracks:
-            name = f"{'SBUF' if row.type == 'sb' else row.type.upper()} in use {core_name(row.subgraph)}".strip()
-            tracks[key] = writer.track(name, group, USAGE_FROM + len(tracks), "%")
-        writer.count(tracks[key], round(row.timestamp), 100 * row.usage_avg)
+    place = coded(rows, ("subgraph", "type"), lambda *both: both)
+    names = [f"{'SBUF' if kind == 'sb' else kind.upper()} in use {core_name(core)}" for core, kind in place.values]
+    tracks = [writer.track(name.strip(), group, rank, "%") for rank, name in enumerate(names, USAGE_FROM)]
+    _write_counters(writer, rows, np.array(tracks, np.int64)[place.codes], 100 * numbers(rows, "usage_avg"))
 
 
 def _write_semaphores(writer: _Writer, group: int, rows: Sequence[SemaphoreRow]) -> None:
-    tracks: dict[tuple[str, str], int] = {}
-    for row in rows:
-        key = row.subgraph, str(row.id)
-        if key not in tracks:
-            name = f"semaphore {row.id} {core_name(row.subgraph)}".strip()
-            tracks[key] = writer.track(name, group, SEMAPHORES_FROM + len(tracks), "")
-        writer.count(tracks[key], round(row.timestamp), row.value)
+    place = coded(rows, ("subgraph", "id"), lambda core, name: (core, str(name)))
+    names = [f"semaphore {name} {core_name(core)}" for core, name in place.values]
+    tracks = [writer.track(name.strip(), group, rank, "") for rank, name in enumerate(names, SEMAPHORES_FROM)]
+    _write_counters(writer, rows, np.array(tracks, np.int64)[place.codes], numbers(rows, "value"))
+
+
+def _write_counters(writer: _Writer, rows: Sequence[Any], track: Any, value: Any) -> None:
+    writer.events.append(_Counters(4 * _rounded(rows, "timestamp") + COUNTER_LAST, track, value))

@@ -12,7 +12,7 @@ from neff_bench.parsers.event_rows import (
     Timeline,
     UsageRow,
 )
-from neff_bench.viewer.perfetto import to_perfetto
+from neff_bench.viewer.perfetto import AT_ONCE, to_perfetto
 
 messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 
@@ -112,3 +112,25 @@ def test_arrows_follow_the_critical_path(read):
 
 def test_a_simulated_timeline_says_so(read):
     assert [track.name for track in read.tracks.values() if not track.parent_uuid] == ["x.json (SIMULATED)"]
+
+
+def test_a_queue_may_have_a_number_or_a_name():
+    rows = [DmaRow(10 * at, 8, 512, "Q1-E64", dma_queue=queue) for at, queue in enumerate((3, "4", -1))]
+    read = Read(to_perfetto([Timeline("x.json", False, {}, [], rows, [])]))
+    assert [one[4]["queue"] for one in read.slices] == [3, "4", 0]
+
+
+def test_a_row_without_an_opcode_says_so():
+    read = Read(to_perfetto([Timeline("x.json", False, {}, [row(0, 5, "Vector", "", 1)], [], [])]))
+    assert [one[1] for one in read.slices] == ["(no opcode)"]
+
+
+def test_many_events_of_one_time_keep_their_order():
+    rows = [row(at // 3, 0, "Vector", f"O{at}", at) for at in range(AT_ONCE)]
+    read = Read(to_perfetto([Timeline("x.json", False, {}, rows, [], [])]))
+    assert [one[1] for one in read.slices] == [one.opcode for one in rows]
+
+
+def test_no_event_begins_before_the_execution():
+    with pytest.raises(ValueError, match="before the start"):
+        to_perfetto([Timeline("x.json", False, {}, [row(-5, 5, "Vector", "COPY", 1)], [], [])])

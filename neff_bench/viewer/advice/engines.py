@@ -231,13 +231,13 @@ def _sums_rows(facts: Facts, index: int) -> bool:
 
 def _continues(facts: Facts, before: int, after: int) -> bool:
     """Return whether an instruction reads the whole result of another. What empties PSUM stays."""
-    operands = facts.operands(before)
-    place = next((one.place for one in operands if one.name == "dst"), "")
+    text, read = facts.text(before), facts.text(after)
+    place = next((one.place for one in operands_in(text, ("dst=",))), "")
     return (
         bool(place)
-        and place in facts.text(after)
-        and any(one.place == place for one in facts.operands(after) if one.name != "dst")
-        and all(one.memory == "sbuf" for one in operands)
+        and place in read
+        and any(one.place == place for one in operands_in(read) if one.name != "dst")
+        and all(one.memory == "sbuf" for one in operands_in(text))
     )
 
 
