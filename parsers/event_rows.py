@@ -18,8 +18,8 @@ def core_name(subgraph: str) -> str:
 class InstructionRow(msgspec.Struct, gc=False, omit_defaults=True):
     """One instruction. `nki_source_location`, the innermost line, needs NKI_DEBUG_INFO at compile time; the names need the NEFF.
 
-    `nki_call_stack` (ours): the lines that called the innermost one, outermost first. `alignment` (ours), where names come from a NEFF: `compiled`,
-    `runtime` for what the runtime puts around the kernel, `unaligned` for what could not be laid over the NEFF's instructions.
+    `nki_call_stack` (ours): the lines that called the innermost one, outermost first. `alignment` (ours): `runtime` for what the runtime puts around
+    the kernel; where names come from a NEFF, also `compiled`, and `unaligned` for what could not be laid over the NEFF's instructions.
     """
 
     timestamp: float = 0
@@ -86,11 +86,16 @@ class Predecessor(msgspec.Struct, gc=False):
 
 
 class LinkedInstructionRow(InstructionRow, gc=False, omit_defaults=True):
-    """An instruction with those that it depends on. `instruction_type`: `TRANSPOSE` or `REGULAR`."""
+    """An instruction with those that it depends on. `instruction_type`: `TRANSPOSE` or `REGULAR`. Of the simulator alone (ours): `meets`, the `id` of the
+    instruction of the other core that begins together with it; of a DMA `dma_start_ns`, the time from its begin until its packets may move, and
+    `dma_pace`, what sets their pace, `hbm` or `dma`."""
 
     id: int = -1
     instruction_type: str = ""
     predecessors: list[Predecessor] = []
+    meets: int = -1
+    dma_start_ns: float = 0
+    dma_pace: str = ""
 
 
 class LinkedDmaRow(DmaRow, gc=False, omit_defaults=True):

@@ -43,7 +43,8 @@ DEPTH_MAX = 64
 _TITLES = {title.lower(): title for title in TITLES}
 _INSTRUCTION_KEYS = frozenset((
     "timestamp", "duration", "end", "evt_wait_time", "subgroup", "subgraph", "pcore_idx", "opcode", "pc", "operands", "bir_instruction_name", "raw_bir_id",
-    "hlo_name", "nki_source_location", "nki_call_stack", "kernel_instruction_name", "id", "instruction_type", "predecessors",
+    "hlo_name", "nki_source_location", "nki_call_stack", "kernel_instruction_name", "id", "instruction_type", "predecessors", "alignment",
+    "meets", "dma_start_ns", "dma_pace",
 ))  # fmt: skip
 """What the timeline takes of an instruction, of some sixty columns."""
 
@@ -237,6 +238,7 @@ def _instruction(
         "hlo_name": str(row.get("hlo_name") or ""),
         "nki_source_location": source,
         "nki_call_stack": callers,
+        "alignment": str(row.get("alignment") or ""),
     }
     if not linked:
         return InstructionRow(**known)
@@ -244,7 +246,13 @@ def _instruction(
     written = [_predecessor(one["id"], one.get("type")) for one in row.get("predecessors") or ()]
     kind = str(row.get("instruction_type") or "")
     return LinkedInstructionRow(
-        **known, id=number, instruction_type=kind, predecessors=[*before.get(number, ()), *written]
+        **known,
+        id=number,
+        instruction_type=kind,
+        predecessors=[*before.get(number, ()), *written],
+        meets=-1 if (met := row.get("meets")) is None else int(met),
+        dma_start_ns=row.get("dma_start_ns") or 0,
+        dma_pace=row.get("dma_pace") or "",
     )
 
 

@@ -4,17 +4,22 @@ It is followed back from the last instruction that does work. The step before is
 it on its engine, or one of those that it depends on. A result is there for another engine a little after its instruction ends, and a DMA's a little after
 its last packet, by the constants of the chip. Where the file does not tell which packets belong to a DMA, the DMA is taken for what was waited for when
 nothing else was done shortly before.
+
+What a step is spent on is said in the classes of `BOUNDS`, which `neff-bench explain` has too. A measured profile does not say when the packets of a DMA
+could begin, and what set their pace: there the wait for a DMA is one class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import dropwhile, pairwise
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from neff_bench.chips import CHIPS, Chip
+from neff_bench.chips.engines import ENGINES, TITLES
 from neff_bench.parsers.event_columns import Columns, IdIndex, coded, field_of, links, numbers
 from neff_bench.parsers.event_rows import InstructionRow, LinkedInstructionRow, Timeline
 from neff_bench.parsers.formats.ntff import family_of
@@ -22,19 +27,32 @@ from neff_bench.parsers.formats.opcodes import SETUP
 
 SIGNAL_NS = 200.0
 """A wait that ends longer than this after all that is known to be done was for a DMA. Signals between engines take 36 to 41 ns on inf2 (chips/trn2.py)."""
+SEMAPHORE_BYTES = 4
+"""A packet of this size signals the end of a DMA and moves nothing."""
 ROUNDING_NS = 2.0
 """Times of a timeline are whole nanoseconds: a sum of two may be off by so much."""
-DMA = "DMA"
+BOUNDS: dict[str, str] = {
+    **dict(zip(ENGINES, TITLES)),
+    "hbm": "HBM bandwidth",
+    "dma": "DMA",
+    "issue": "DMA issue",
+    "latency": "latency",
+    "dma_wait": "DMA with its latency",
+}
+"""Where time on the critical path goes, and what a kernel is called that it bounds. `dma_wait`: of measured profiles alone."""
+IDLE = ("EVENT_SEMAPHORE", "CORE_BARRIER")
+"""Instructions that only wait, for an engine or for the other core."""
 
 
 class PathStep(msgspec.Struct, frozen=True, gc=False):
-    """One instruction of the path. It is on the path from its begin to that of the next step, or to the end of the last. `spent_on`: its engine, or `DMA`
-    where the next step waited for its packets. `index`: of its row in the timeline."""
+    """One instruction of the path. It is on the path from its begin to that of the next step, or to the end of the last. `spent_ns`: on what, as titles of
+    `BOUNDS`, one after the other. `for_packets`: the next step waited for the packets of this DMA. `index`: of its row in the timeline."""
 
     index: int
     begin_ns: float
     end_ns: float
-    spent_on: str
+    spent_ns: tuple[tuple[str, float], ...]
+    for_packets: bool = False
 
 
 def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
@@ -43,17 +61,24 @@ def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
     if not rows.linked or rows.last is None:
         return ()
     (index, until), waited = rows.last, True
-    starts, is_dma, latest, by_signal, engine = rows.start, rows.is_dma, rows.latest, rows.by_signal, rows.engine
+    starts, works, is_dma, latest, by_signal = rows.start, rows.works, rows.is_dma, rows.latest, rows.by_signal
     steps: list[PathStep] = []
     start = starts[index]
     while True:
         if until > start:
-            spent_on = DMA if waited and is_dma[index] else rows.engines[engine[index]]
-            steps.append(PathStep(index, start, until, spent_on))
+            spent = tuple((what, end - begin) for what, begin, end in pieces(rows.marks(index, waited), until))
+            steps.append(PathStep(index, start, until, spent, waited and is_dma[index]))
         found = latest[index]
-        if found < 0 or (begun := starts[found]) < rows.first_ns:
-            return tuple(reversed(steps))
-        until, start, waited, index = start, begun, by_signal[index], found
+        if found < 0:
+            return tuple(dropwhile(lambda step: not works[step.index], reversed(steps)))
+        until, start, waited, index = start, starts[found], by_signal[index], found
+
+
+def pieces(marks: Sequence[tuple[str, float]], until: float) -> Iterator[tuple[str, float, float]]:
+    """Yield what a time is spent on, with begin and end. `marks`: from when on it is spent on what."""
+    for (what, begin), (_, end) in pairwise([*marks, ("", until)]):
+        if min(end, until) > begin:
+            yield what, begin, min(end, until)
 
 
 def chip_of(timeline: Timeline) -> Chip | None:
@@ -70,19 +95,22 @@ class Done(NamedTuple):
 
 
 class _Rows:
-    """The instructions of a timeline as columns, whose elements are Python's own numbers: each step of the path asks for a few. `engine`: as an index
-    into `engines`. `latest`: what each started after, -1 for the first of all. `by_signal`: whether it waited for the result of that. `linked`: whether
-    the timeline tells what depends on what. `first_ns`: when the first work begins. `last`: the work that is done last, and when; None where none is
-    done."""
+    """The instructions of a timeline as columns, whose elements are Python's own numbers: each step of the path asks for a few. `engine`, `pace`: as an
+    index into `engines`, `paces`. `over`: when it, or what it moves, is over. `moves`: when packets may begin. `latest`: what each started after, -1 for the
+    first of all. `by_signal`: whether it waited for the result of that. `linked`: whether the timeline tells what depends on what. `last`: the work that is
+    done last, and when; None where none is done."""
 
     def __init__(self, timeline: Timeline) -> None:
         rows = timeline.instructions
         start = numbers(rows, "timestamp")
         end = start + numbers(rows, "duration")
-        works = _marks(rows, lambda name: name not in SETUP)
         ids = IdIndex(rows)
         packets = _last_packets(timeline, ids, len(rows))
         is_dma = _marks(rows, lambda name: name.startswith("DMA_")) | ~np.isnan(packets)  # a WRITE starts static DMAs
+        of_kernel = coded(rows, ("alignment",), lambda found: found != "runtime")
+        works = (_marks(rows, lambda name: name not in SETUP) | is_dma) & np.array(of_kernel.values, bool)[
+            of_kernel.codes
+        ]
         over = np.where(is_dma, packets, end)
         done = Done(over, over + _signal_ns(timeline, is_dma))
         engines = coded(rows, ("subgroup",), str)
@@ -93,11 +121,32 @@ class _Rows:
         before = ids.find(before)
         at, before = at[before >= 0], before[before >= 0]
         self.linked = _is_linked(rows, len(before))
-        self.first_ns, self.last = _ends(works, start, np.where(is_dma, np.fmax(end, done.told_ns), end))
-        latest, by_signal = _latest(start, free, done, on_engine, at, before)
-        columns: Any = (start, is_dma, latest, by_signal, engines.codes)
+        self.last = _last(works, np.where(is_dma, np.fmax(end, done.told_ns), end))
+        met = ids.find(field_of(rows, "meets", -1))
+        latest, by_signal = _latest(start, free, done, on_engine, met, (at, before))
+        paces = coded(rows, ("dma_pace",), str)
+        self.paces = paces.values
+        moves = start + numbers(rows, "dma_start_ns")
+        idle = _marks(rows, IDLE.__contains__)
+        columns: Any = (start, over, moves, works, is_dma, idle, latest, by_signal, engines.codes, paces.codes)
         views: Any = map(memoryview, columns)
-        self.start, self.is_dma, self.latest, self.by_signal, self.engine = views
+        self.start, self.over, self.moves, self.works, self.is_dma, self.is_idle, *rest = views
+        self.latest, self.by_signal, self.engine, self.pace = rest
+
+    def marks(self, index: int, waited: bool) -> Sequence[tuple[str, float]]:
+        """Return from when on a row is on the path for what. `waited`: what follows waited for its result, else only for its engine."""
+        start, over = self.start[index], self.over[index]
+        if self.is_idle[index]:
+            return ((BOUNDS["latency"], start),)
+        if not self.is_dma[index]:
+            engine = self.engines[self.engine[index]]
+            return ((engine, start), (BOUNDS["latency"], over)) if waited else ((engine, start),)
+        if not waited:
+            return ((BOUNDS["issue"], start),)
+        pace = self.paces[self.pace[index]]
+        if not pace:
+            return ((BOUNDS["dma_wait"], start),)
+        return ((BOUNDS["latency"], start), (BOUNDS[pace], self.moves[index]), (BOUNDS["latency"], over))
 
 
 def _signal_ns(timeline: Timeline, is_dma: np.ndarray) -> np.ndarray:
@@ -121,10 +170,17 @@ def _free(timeline: Timeline, start: np.ndarray, end_before: np.ndarray) -> np.n
 
 
 def _latest(
-    start: np.ndarray, free: np.ndarray, done: Done, on_engine: np.ndarray, at: np.ndarray, before: np.ndarray
+    start: np.ndarray,
+    free: np.ndarray,
+    done: Done,
+    on_engine: np.ndarray,
+    met: np.ndarray,
+    links_of: tuple[np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what each row started after, -1 for the first of all, and whether it waited for its result. `free`: when the engine of each could have
-    taken it. `at`, `before`: each row with one that it depends on."""
+    taken it. `met`: the row of the other core that each begins together with, -1 for none; the one that came last holds both up. `links_of`: rows, each with
+    one that it depends on."""
+    at, before = links_of
     earlier = start[before] < start[at]
     known = np.flatnonzero(earlier & (done.over_ns[before] <= start[at]))
     second = np.flatnonzero(on_engine >= 0)
@@ -132,6 +188,9 @@ def _latest(
     after = np.concatenate([at[known], second])
     signal = np.arange(len(what)) < len(known)
     over = np.concatenate([np.minimum(done.told_ns[before[known]], start[at[known]]), free[second]])
+    both = np.flatnonzero(met[after] >= 0)
+    what, signal, over = (np.concatenate([column, column[both]]) for column in (what, signal, over))
+    after = np.concatenate([after, met[after[both]]])
     order = np.lexsort((signal, what, over))
     latest, by_signal, since = np.full(len(start), -1), np.zeros(len(start), bool), np.full(len(start), -np.inf)
     for column, values in ((latest, what), (by_signal, signal), (since, over)):
@@ -144,13 +203,16 @@ def _latest(
 
 
 def _last_packets(timeline: Timeline, ids: IdIndex, count: int) -> np.ndarray:
-    """Return the end of the last packet that each row started; NaN where none is known."""
+    """Return the end of the last packet that each row started, those of semaphores aside; NaN where none is known."""
     packets = timeline.dma
     trigger = ids.find(field_of(packets, "trigger", -1))
-    end = (numbers(packets, "timestamp") + numbers(packets, "duration"))[trigger >= 0]
-    last = np.full(count, -np.inf)
-    np.maximum.at(last, trigger[trigger >= 0], np.maximum(end, 0.0))
-    return np.where(np.isinf(last), np.nan, last)
+    end = np.maximum(numbers(packets, "timestamp") + numbers(packets, "duration"), 0.0)
+    is_data = numbers(packets, "transfer_size") > SEMAPHORE_BYTES
+    last = np.full((2, count), -np.inf)
+    for ends, those in zip(last, (trigger >= 0, is_data & (trigger >= 0))):
+        np.maximum.at(ends, trigger[those], end[those])
+    found = np.where(np.isinf(last[1]), last[0], last[1])  # a packet of data can be as small as a semaphore's
+    return np.where(np.isinf(found), np.nan, found)
 
 
 def _on_engine(engine: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -162,12 +224,12 @@ def _on_engine(engine: np.ndarray, start: np.ndarray) -> np.ndarray:
     return before
 
 
-def _ends(works: np.ndarray, start: np.ndarray, over: np.ndarray) -> tuple[float, tuple[int, float] | None]:
-    """Return when the first work begins, and the row and the time of the work that is over last."""
+def _last(works: np.ndarray, over: np.ndarray) -> tuple[int, float] | None:
+    """Return the row and the time of the work that is over last."""
     if not works.any():
-        return 0.0, None
+        return None
     last = int(np.where(works, over, -np.inf).argmax())
-    return float(start[works].min()), (last, float(over[last]))
+    return last, float(over[last])
 
 
 def _marks(rows: Sequence[InstructionRow], test: Callable[[str], bool]) -> np.ndarray:

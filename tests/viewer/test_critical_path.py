@@ -1,14 +1,18 @@
 """The critical path of a timeline."""
 
-from collections import Counter
+from random import Random
 
 import pytest
 
 from neff_bench.doors.estimation import record_kernel, simulated
 from neff_bench.parsers.event_rows import LinkedDmaRow, LinkedInstructionRow, Predecessor, Timeline
-from neff_bench.simulator.commands.explain import critical_path as simulated_path
+from neff_bench.simulator.commands.explain import explain
 from neff_bench.simulator.files.in_process import shown
-from neff_bench.viewer.critical_path import DMA, critical_path
+from neff_bench.viewer.critical_path import BOUNDS, critical_path
+from neff_bench.viewer.page.totals import path_totals
+from tests.simulator.programs import ProgramBuilder
+
+DMA = BOUNDS["dma_wait"]
 
 
 def row(number, begin, duration, engine, opcode="COPY", after=()):
@@ -20,7 +24,12 @@ def row(number, begin, duration, engine, opcode="COPY", after=()):
 
 def path(rows, packets=(), instance=""):
     timeline = Timeline("x", False, {"instance_type": instance}, rows, list(packets), [])
-    return [(rows[step.index].id, step.begin_ns, step.end_ns, step.spent_on) for step in critical_path(timeline)]
+    return [(rows[step.index].id, step.begin_ns, step.end_ns, step.spent_ns[0][0]) for step in critical_path(timeline)]
+
+
+def spent(rows, packets=()):
+    """What each step is spent on."""
+    return [step.spent_ns for step in critical_path(Timeline("x", False, {}, rows, list(packets), []))]
 
 
 def test_it_follows_what_was_done_last_signal_or_engine():
@@ -36,7 +45,7 @@ def test_it_follows_what_was_done_last_signal_or_engine():
 def test_a_dma_lasts_until_its_last_packet():
     rows = [row(1, 0, 10, "Sync", "DMA_DIRECT2D"), row(2, 90, 10, "Tensor", "MATMUL", after=[1])]
     packets = [LinkedDmaRow(20, 60, 512, trigger=1), LinkedDmaRow(20, 5, 512, trigger=1)]
-    assert path(rows, packets) == [(1, 0, 90, "DMA"), (2, 90, 100, "Tensor")]
+    assert path(rows, packets) == [(1, 0, 90, DMA), (2, 90, 100, "Tensor")]
 
 
 def test_where_packets_are_not_known_a_long_wait_was_for_the_dma():
@@ -45,7 +54,7 @@ def test_where_packets_are_not_known_a_long_wait_was_for_the_dma():
         row(2, 0, 50, "Tensor", "MATMUL"),
         row(3, 900, 10, "Tensor", "MATMUL", after=[1]),
     ]
-    assert path(rows) == [(1, 0, 900, "DMA"), (3, 900, 910, "Tensor")]
+    assert path(rows) == [(1, 0, 900, DMA), (3, 900, 910, "Tensor")]
     rows[2] = row(3, 100, 10, "Tensor", "MATMUL", after=[1])
     assert path(rows)[0] == (2, 0, 100, "Tensor")
 
@@ -62,7 +71,7 @@ def test_a_wait_of_200_ns_is_still_a_signal():
     ]
     assert path(rows)[0] == (2, 0, 250, "Tensor")
     rows[2] = row(3, 251, 10, "Tensor", "MATMUL", after=[1])
-    assert path(rows)[0] == (1, 0, 251, "DMA")
+    assert path(rows)[0] == (1, 0, 251, DMA)
 
 
 def test_of_several_dmas_whose_packets_are_not_known_the_last_that_began_was_waited_for():
@@ -71,7 +80,7 @@ def test_of_several_dmas_whose_packets_are_not_known_the_last_that_began_was_wai
         row(2, 20, 10, "Scalar", "DMA_DIRECT2D"),
         row(3, 900, 10, "Tensor", "MATMUL", after=[1, 2]),
     ]
-    assert path(rows) == [(2, 20, 900, "DMA"), (3, 900, 910, "Tensor")]
+    assert path(rows) == [(2, 20, 900, DMA), (3, 900, 910, "Tensor")]
 
 
 def test_what_is_done_after_a_row_began_is_not_what_it_waited_for():
@@ -94,7 +103,7 @@ def test_the_path_is_of_work_and_ends_with_the_packets_of_the_last_dma():
         row(4, 900, 10, "Sync", "DRAIN", after=[3]),
     ]
     packets = [LinkedDmaRow(30, 10, 512, trigger=3), LinkedDmaRow(50, 900, 512, trigger=-1)]
-    assert path(rows, packets) == [(2, 10, 15, "Vector"), (3, 15, 40, "DMA")]
+    assert path(rows, packets) == [(2, 10, 15, "Vector"), (3, 15, 40, DMA)]
 
 
 def test_engines_of_two_cores_are_two():
@@ -110,10 +119,10 @@ def test_what_began_with_a_row_is_not_before_it():
 
 def test_an_engine_that_waits_for_its_own_dma_waits_for_the_packets():
     rows = [row(1, 0, 10, "Scalar", "DMA_DIRECT2D"), row(2, 95, 10, "Scalar", after=[1])]
-    assert path(rows, [LinkedDmaRow(20, 60, 512, trigger=1)])[0] == (1, 0, 95, "DMA")
+    assert path(rows, [LinkedDmaRow(20, 60, 512, trigger=1)])[0] == (1, 0, 95, DMA)
     rows[1].predecessors = []
     rows[0].predecessors = [Predecessor(2)]
-    assert path(rows, [LinkedDmaRow(20, 60, 512, trigger=1)])[0] == (1, 0, 95, "Scalar")
+    assert path(rows, [LinkedDmaRow(20, 60, 512, trigger=1)])[0] == (1, 0, 95, "DMA issue")
 
 
 def test_a_dma_is_known_to_be_done_later_than_its_last_packet():
@@ -124,31 +133,129 @@ def test_a_dma_is_known_to_be_done_later_than_its_last_packet():
     ]
     packets = [LinkedDmaRow(20, 20, 512, trigger=1)]  # the last one ends before the instruction of Scalar
     assert path(rows, packets)[0] == (2, 0, 500, "Scalar")
-    assert path(rows, packets, "inf2.xlarge")[0] == (1, 0, 500, "DMA")
+    assert path(rows, packets, "inf2.xlarge")[0] == (1, 0, 500, DMA)
 
 
 def test_a_write_with_packets_is_a_dma():
     rows = [row(1, 0, 10, "Sync", "WRITE"), row(2, 0, 50, "Scalar"), row(3, 90, 10, "Vector", after=[1, 2])]
-    assert path(rows, [LinkedDmaRow(20, 60, 512, trigger=1)])[0] == (1, 0, 90, "DMA")
+    assert path(rows, [LinkedDmaRow(20, 60, 512, trigger=1)])[0] == (1, 0, 90, DMA)
+
+
+def test_an_engine_works_until_its_end_and_its_signal_takes_time():
+    rows = [row(1, 0, 30, "Scalar"), row(2, 50, 10, "Vector", after=[1]), row(3, 65, 5, "Vector")]
+    assert spent(rows) == [(("Scalar", 30), ("latency", 20)), (("Vector", 15),), (("Vector", 5),)]
+
+
+def test_what_only_waits_is_latency():
+    rows = [row(1, 0, 30, "Scalar"), row(2, 30, 20, "Scalar", "EVENT_SEMAPHORE"), row(3, 50, 5, "Scalar", after=[1])]
+    assert spent(rows)[1] == (("latency", 20),)
+
+
+def moved(**told):
+    """A DMA of 10 ns whose packets move from 40 to 70 ns, and what waits for them until 90."""
+    rows = [row(1, 0, 10, "Sync", "DMA_DIRECT2D"), row(2, 90, 10, "Tensor", after=[1])]
+    for name, value in told.items():
+        setattr(rows[0], name, value)
+    return spent(rows, [LinkedDmaRow(40, 30, 512, trigger=1), LinkedDmaRow(71, 7, 4, trigger=1)])[0]
+
+
+def test_a_simulated_dma_is_latency_movement_and_latency():
+    assert moved(dma_start_ns=25, dma_pace="dma") == (("latency", 25), ("DMA", 45), ("latency", 20))
+    assert moved(dma_start_ns=25, dma_pace="hbm")[1] == ("HBM bandwidth", 45)
+
+
+def test_a_measured_wait_for_a_dma_is_one_thing():
+    assert moved() == (("DMA with its latency", 90),)
+
+
+def test_what_waits_for_the_engine_alone_waits_for_the_issue():
+    rows = [
+        row(1, 0, 12, "Sync", "DMA_DIRECT2D"),
+        row(2, 12, 20, "Sync", "DMA_DIRECT2D"),
+        row(3, 40, 5, "Vector", after=[2]),
+    ]
+    assert spent(rows, [LinkedDmaRow(20, 5, 512, trigger=1), LinkedDmaRow(25, 10, 512, trigger=2)])[0] == (
+        ("DMA issue", 12),
+    )
+
+
+def test_what_the_runtime_does_is_not_on_the_path():
+    rows = [row(1, 0, 10, "Vector"), row(2, 10, 10, "Scalar", after=[1]), row(3, 20, 90, "Scalar", "TENSOR_STORE")]
+    assert len(path(rows)) == 3
+    rows[2].alignment = "runtime"
+    assert len(path(rows)) == 2
+
+
+def test_the_last_of_two_instructions_that_begin_together_holds_both_cores_up():
+    rows = [
+        row(1, 0, 10, "Vector"),
+        row(2, 40, 5, "GpSimd", "CORE_BARRIER", after=[1]),
+        row(3, 0, 40, "Scalar"),
+        row(4, 40, 5, "GpSimd", "CORE_BARRIER", after=[3]),
+        row(5, 45, 10, "Vector", after=[2]),
+    ]
+    assert path(rows)[0] == (1, 0, 40, "Vector")
+    for at in (2, 3):
+        rows[at].subgraph = "sg01"
+    rows[1].meets, rows[3].meets = 4, 2
+    assert path(rows)[0] == (3, 0, 40, "Scalar")
+
+
+def said_twice(program):
+    """What bounds a program and the shares of its path, as explain and as the page have them."""
+    timed = simulated(program)
+    told = explain(program, timed.schedule)
+    page = path_totals(critical_path(shown("x", program, timed.schedule, timed.timeline, timed.keys)))
+    both = {BOUNDS[what]: us for what, us in told.path_us.items()}, page
+    shares = [{what: time / sum(times.values()) for what, time in times.items()} for times in both]
+    return (told.bound_by, shares[0]), (next(iter(page)), shares[1])
 
 
 KERNELS = "neff_bench.stage1_generate.kernels."
+MATMUL = {"lhs": ((256, 1024), "bfloat16"), "rhs": ((1024, 512), "bfloat16")}
+MLP = {
+    "hidden": ((1, 128, 512), "bfloat16"), "gate_w": ((512, 512), "bfloat16"), "up_w": ((512, 512), "bfloat16"),
+    "down_w": ((512, 512), "bfloat16"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("target, lnc", [("trn2", 1), ("trn2", 2), ("inf2", 1)])
-@pytest.mark.parametrize("kernel, implementation", [("matmul_nki:matmul", "nki"), ("matmul_xla:matmul", "xla")])
-def test_the_path_of_a_simulated_timeline_is_the_one_that_explain_tells(target, lnc, kernel, implementation):
-    inputs = {"lhs": ((256, 1024), "bfloat16"), "rhs": ((1024, 512), "bfloat16")}
-    program = record_kernel(KERNELS + kernel, inputs, target, lnc, {}, implementation)
-    timed = simulated(program)
-    exact, shown_us = Counter(), Counter()
-    for segment in simulated_path(timed.schedule):
-        code = timed.schedule.cores[segment.core].code
-        waits = code.transfer[segment.index] >= 0 and segment.what != "issue"
-        exact["waits for DMA" if waits else "engines"] += segment.end_ns - segment.start_ns
-    for step in critical_path(shown("x", program, timed.schedule, timed.timeline, timed.keys)):
-        shown_us["waits for DMA" if step.spent_on == DMA else "engines"] += step.end_ns - step.begin_ns
-    assert shown_us["waits for DMA"] == pytest.approx(exact["waits for DMA"], abs=100)
-    assert shown_us["engines"] == pytest.approx(
-        exact["engines"], abs=500
-    )  # and what the runtime does before the kernel
+@pytest.mark.parametrize("target, lnc", [("trn2", 1), ("trn2", 2), ("trn3", 2), ("inf2", 1), ("trn1", 1)])
+@pytest.mark.parametrize("implementation", ["nki", "xla"])
+@pytest.mark.parametrize("kernel, inputs", [("matmul", MATMUL), ("mlp", MLP)])
+def test_explain_and_the_page_say_the_same_of_a_kernel(target, lnc, kernel, inputs, implementation):
+    name = f"{KERNELS}{kernel}_{implementation}:{kernel}"
+    _same(record_kernel(name, inputs, target, lnc, {}, implementation))
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_explain_and_the_page_say_the_same_of_any_program(seed):
+    _same(any_program(Random(seed)))
+
+
+def _same(program):
+    (bound, shares), (on_page, of_page) = said_twice(program)
+    for what in {*shares, *of_page}:
+        assert of_page.get(what, 0) == pytest.approx(shares.get(what, 0), abs=0.02), what
+    assert on_page == bound
+
+
+def any_program(random):
+    """Loads, work on several engines, barriers where there are two cores, and stores."""
+    lnc = random.choice((1, 2))
+    b = ProgramBuilder(lnc, random.choice(("trn2", "trn3") if lnc == 2 else ("trn1", "inf2", "trn2", "trn3")))
+    columns = random.choice((64, 512, 2048))
+    source, out = b.input("x", (128, columns), "float32"), b.output("y", (128, columns), "float32")
+    for core in range(lnc):
+        tiles = [b.sbuf((128, columns), "float32", core) for _ in range(random.randint(1, 4))]
+        for number in range(24):
+            tile, other = random.choice(tiles), random.choice(tiles)
+            if number == 12 and lnc == 2:
+                b.do("core_barrier", {"data": tile}, {"data": tile}, "gpsimd", core, cores=[0, 1], sync=0)
+            for _ in range(random.randint(0, 3)):
+                engine, op = random.choice(
+                    (("vector", "tensor_copy"), ("scalar", "tensor_copy"), ("gpsimd", "tensor_copy"))
+                )
+                b.do(op, {"dst": tile}, {"src": other}, engine, core)
+            b.do("dma_copy", {"dst": tile}, {"src": source}, random.choice(("sync", "scalar", "gpsimd")), core)
+        b.copy(out, tiles[0], core)
+    return b.program()

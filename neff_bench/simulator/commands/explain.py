@@ -7,33 +7,21 @@ before it on its engine.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips.engines import TITLES
-from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
 from neff_bench.simulator.costs.transfers import start_ns
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.compared import uncompared
 from neff_bench.simulator.timing.schedule import CoreSchedule, Schedule
 from neff_bench.simulator.timing.stated_error import not_comparable
+from neff_bench.viewer.critical_path import BOUNDS, IDLE, pieces
 
 if TYPE_CHECKING:
     import numpy as np
-
-BOUNDS = {
-    "tensor": "Tensor",
-    "hbm": "HBM bandwidth",
-    "dma": "DMA",
-    "issue": "DMA issue",
-    "latency": "latency",
-    "vector": "Vector",
-    "scalar": "Scalar",
-    "gpsimd": "GpSimd",
-    "sync": "Sync",
-}
-"""Where time on the critical path goes, and what a kernel is called that it bounds."""
 
 WAIT_NS = 0.5
 """A shorter wait is 0 in a timeline, whose times are whole nanoseconds. The path that a page follows through it is the one told here."""
@@ -132,36 +120,26 @@ def critical_path(schedule: Schedule) -> list[Segment]:
 
 
 def _split(schedule: Schedule, core: int, index: int, until: float, by_signal: bool) -> list[Segment]:
-    """Return [start, until) of one instruction by what it is spent on. `by_signal`: what follows waited for its result, else only
-    for its engine."""
+    """Return the time of one instruction until another begins by what it is spent on."""
+    marks = _marks(schedule, core, index, by_signal)
+    return [Segment(what, core, index, begin, end) for what, begin, end in pieces(marks, until)]
+
+
+def _marks(schedule: Schedule, core: int, index: int, by_signal: bool) -> Sequence[tuple[str, float]]:
+    """Return from when on one instruction is on the path for what. `by_signal`: what follows waited for its result, else only for its engine."""
     timed, chip = schedule.cores[core], schedule.chip
     code = timed.code
-    start = float(timed.start_ns[index])
+    start, end, done = (float(column[index]) for column in (timed.start_ns, timed.end_ns, timed.done_ns))
     transfer = int(code.transfer[index])
-    engine = ENGINES[int(code.engine[index])]
+    if transfer >= 0 and not by_signal:
+        return (("issue", start),)
     if transfer >= 0:
-        done = float(timed.done_ns[index])
-        if not by_signal:
-            return [Segment("issue", core, index, start, until)]
-        first = start + start_ns(code.transfers[transfer], chip)
-        moved = done - chip.dma_done_ns(schedule.moving_cores)
-        pace = "hbm" if timed.by_hbm[transfer] else "dma"
-        return _pieces(core, index, (("latency", start), (pace, first), ("latency", moved)), until)
-    if code.opcode[index] in (OPCODES["EVENT_SEMAPHORE"], OPCODES["CORE_BARRIER"]):
-        return [Segment("latency", core, index, start, until)] if until > start else []
-    if not by_signal:
-        return [Segment(engine, core, index, start, until)] if until > start else []
-    end = float(timed.end_ns[index])
-    return _pieces(core, index, ((engine, start), ("latency", end)), until)
-
-
-def _pieces(core: int, index: int, marks: Iterable[tuple[str, float]], until: float) -> list[Segment]:
-    marks = list(marks)
-    pieces = []
-    for (what, start), (_, end) in zip(marks, [*marks[1:], ("", until)], strict=True):
-        if min(end, until) > start:
-            pieces.append(Segment(what, core, index, start, min(end, until)))
-    return pieces
+        first, moved = start + start_ns(code.transfers[transfer], chip), done - chip.dma_done_ns(schedule.moving_cores)
+        return (("latency", start), (timed.pace(transfer), first), ("latency", moved))
+    if NAMES[int(code.opcode[index])] in IDLE:
+        return (("latency", start),)
+    engine = ENGINES[int(code.engine[index])]
+    return ((engine, start), ("latency", end)) if by_signal else ((engine, start),)
 
 
 def _previous_on_engine(timed: CoreSchedule) -> np.ndarray:

@@ -7,11 +7,12 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from neff_bench.parsers.event_tables import timeline_of_json
-from neff_bench.simulator.commands.explain import BOUNDS, Explanation
+from neff_bench.simulator.commands.explain import Explanation
 from neff_bench.simulator.commands.view import Profile, tables_of
 from neff_bench.simulator.timing.sensitivity import INSTRUCTIONS_MAX
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.viewer.advice import Advice, advise, sensitivity
+from neff_bench.viewer.critical_path import BOUNDS
 
 FIELDS = ("part", "what", "core", "engine", "waits_for", "time_us", "engine_time_us", "gain_us", "evidence")
 

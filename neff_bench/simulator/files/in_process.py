@@ -21,6 +21,7 @@ from neff_bench.parsers.event_rows import (
 )
 from neff_bench.parsers.event_rows import Timeline as Shown
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
+from neff_bench.simulator.costs.transfers import start_ns
 from neff_bench.simulator.files.profile import (
     FIRST_DMA_ENGINE,
     accumulation_flags,
@@ -76,7 +77,7 @@ class _Core:
         self.program, self.core, self.number = program, core, number
         self.timed: CoreSchedule = schedule.cores[number]
         self.steps: Sequence[Instruction] = program.cores[number]
-        self.first = schedule.first[number]
+        self.first, self.chip, self.partners = schedule.first[number], schedule.chip, schedule.partners
         self.graph = f"sg{number:02d}"
 
     def instructions(self) -> Columns[InstructionRow]:
@@ -98,9 +99,12 @@ class _Core:
                 "opcode": _texts(rows.opcode, NAMES.__getitem__),
                 "pc": rows.pc,
                 "id": np.where(own, self.first + rows.index, runtimes),
+                "alignment": Coded((~own).astype(np.int64), ("", "runtime")),
                 "operands": self._operands(origin, rows.opcode, index),
                 "instruction_type": Coded(np.where(own, 1 + turned, 0), ("", "REGULAR", "TRANSPOSE")),
                 "predecessors": self._predecessors(own, index),
+                "meets": np.where(own, self.partners[self.first + index], -1) if len(code) else np.full(len(own), -1),
+                **self._movement(own, index),
                 **self._origins(origin),
             },
         )
@@ -199,6 +203,19 @@ class _Core:
         accesses = (*step.reads.values(), *step.writes.values()) if step else ()
         buffers = (self.program.buffers[access.buffer] for access in accesses)
         return next((buffer.name for buffer in buffers if buffer.memory == "hbm"), "unknown")
+
+    def _movement(self, own: np.ndarray, index: np.ndarray) -> dict[str, Any]:
+        """Return when the packets of each DMA may move, and what sets their pace."""
+        import numpy as np
+
+        code = self.timed.code
+        transfer = np.where(own, code.transfer[index], -1) if len(code) else np.full(len(own), -1)
+        starts = np.rint(code.transfers.column(lambda one: start_ns(one, self.chip), "float64"))
+        paces = np.append(1 + self.timed.by_hbm, 0)  # the last element is that of what is no DMA, whose transfer is -1
+        return {
+            "dma_start_ns": np.append(starts, 0.0)[transfer],
+            "dma_pace": Coded(paces[transfer].astype(np.int64), ("", "dma", "hbm")),
+        }
 
     def _predecessors(self, own: np.ndarray, index: np.ndarray) -> Links:
         import numpy as np

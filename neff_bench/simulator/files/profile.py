@@ -13,6 +13,7 @@ from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
 from neff_bench.parsers.records import merged
 from neff_bench.simulator.compiler.code.assembler import Code
 from neff_bench.simulator.compiler.program.columns import DTYPES, INDEX, Views, operand_names, table_of
+from neff_bench.simulator.costs.transfers import start_ns
 from neff_bench.simulator.files.neff import NeffContent
 from neff_bench.simulator.files.usage import memory_use
 from neff_bench.simulator.program import ENGINES, Instruction, Program
@@ -183,7 +184,9 @@ def _instructions(
             "instruction_type": "",
             "activation_fn": "",
         }
-        if index >= 0:
+        if index < 0:
+            row["alignment"] = "runtime"
+        else:
             instruction = instructions[int(code.origin[index])]
             row["operands"] = operands[code.origin[index]] if opcode != _EVENT_SEMAPHORE else ""
             row["instruction_type"] = "TRANSPOSE" if code.transpose[index] else "REGULAR"
@@ -199,6 +202,11 @@ def _instructions(
             if NAMES[opcode].startswith("ACTIVATE"):
                 row["activation_fn"] = str(instruction.attributes.get("op", "")).upper()
             _add_bytes(row, timed, index)
+            if (partner := int(schedule.partners[first + index])) >= 0:
+                row["meets"] = partner
+            if (transfer := int(code.transfer[index])) >= 0:
+                row["dma_start_ns"] = round(start_ns(code.transfers[transfer], schedule.chip))
+                row["dma_pace"] = timed.pace(transfer)
         yield row
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from neff_bench.chips import Chip
@@ -56,6 +57,10 @@ class CoreSchedule:
     warm: tuple[tuple[float, float], ...]
     kernel_end_ns: float
 
+    def pace(self, transfer: int) -> str:
+        """Return what set the pace of a transfer: `hbm` or `dma`."""
+        return "hbm" if self.by_hbm[transfer] else "dma"
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -72,6 +77,11 @@ class Schedule:
     total_ns: float
     fixed_ns: float
     first_execution: bool = False
+
+    @cached_property
+    def partners(self) -> np.ndarray:
+        """For each instruction, in the common numbering, that of the other core which begins together with it; -1 for none."""
+        return partners([core.code for core in self.cores], self.first)
 
     @property
     def moving_cores(self) -> int:
@@ -133,7 +143,7 @@ def schedule_code(
         np.concatenate([code.latency_ns for code in codes]),
         np.concatenate([code.pe_ns for code in codes]),
         transfer,
-        _partners(codes, first),
+        partners(codes, first.tolist()),
         wait_start.astype(np.int64),
         waits,
         np.array([overheads.kernel_start_ns(c, e, first_execution) for c in range(count) for e in range(5)]),
@@ -176,17 +186,17 @@ def _moving(codes: Iterable[Code]) -> int:
     return sum(1 for code in codes if code.transfers) or 1
 
 
-def _partners(codes: Sequence[Code], first: np.ndarray) -> np.ndarray:
+def partners(codes: Sequence[Code], first: Sequence[int]) -> np.ndarray:
     """Return for each instruction that both cores enter together the number of the other core's; else -1."""
     import numpy as np
 
-    partners = np.full(int(first[-1]), -1, dtype=np.int32)
+    found = np.full(sum(map(len, codes)), -1, dtype=np.int32)
     if len(codes) == 2:
         places = [np.flatnonzero(code.meeting >= 0) for code in codes]
         if len(places[0]) != len(places[1]):
             raise SimulatorError(
                 f"core_barrier and sendrecv calls do not pair up: {len(places[0])} on core 0, {len(places[1])} on core 1"
             )
-        partners[places[0] + first[0]] = places[1] + first[1]
-        partners[places[1] + first[1]] = places[0] + first[0]
-    return partners
+        found[places[0] + first[0]] = places[1] + first[1]
+        found[places[1] + first[1]] = places[0] + first[0]
+    return found

@@ -9,8 +9,8 @@ import numpy as np
 
 from neff_bench.parsers.event_columns import coded, numbers
 from neff_bench.parsers.formats.opcodes import SETUP
-from neff_bench.viewer.advice.facts import FEW, NS_PER_US, SEMAPHORE_BYTES, Advice, Facts, covered_ns, spans
-from neff_bench.viewer.critical_path import DMA
+from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts, covered_ns, spans
+from neff_bench.viewer.critical_path import SEMAPHORE_BYTES
 from neff_bench.viewer.operands import operands_in
 
 SMALL_PACKET_BYTES = 512
@@ -30,7 +30,7 @@ MOST = 0.9
 def _elements(facts: Facts) -> Iterator[Advice]:
     alone = facts.single_elements
     if facts.path and alone:
-        waited = facts.time_us(alone, DMA)
+        waited = facts.time_us(alone, for_packets=True)
         yield Advice(
             "Let DMAs move whole rows, and transpose or repeat on the chip: a DMA that does it moves each element in a packet of its own",
             f"{len(alone)} DMAs move {sum(alone.values())} single elements; they take {waited:.1f} us of the critical path, issue and latency included{facts.at(alone)}",
@@ -72,7 +72,7 @@ def _converting(facts: Facts) -> Iterator[Advice]:
     dmas = np.array([*facts.dmas], np.int64)
     converting = dmas[facts.of_forms(dmas, _converts) > 0]
     if facts.path and facts.chip and len(converting):
-        waited = facts.time_us(converting, DMA)
+        waited = facts.time_us(converting, for_packets=True)
         yield Advice(
             "Give a tile the dtype of the tensor that it is loaded from or stored to: a DMA that converts moves its packets more slowly",
             f"{len(converting)} of {len(facts.dmas)} DMAs convert; they take {waited:.1f} us of the critical path, issue and latency included{facts.at(converting)}",
@@ -100,7 +100,8 @@ def _one_queue(facts: Facts) -> Iterator[Advice]:
     engine, count = by_engine.most_common(1)[0]
     if count < FEW or count < MOST * len(issued):
         return
-    issue_us = facts.time_us(issued, engine)
+    its_own = facts.indices(lambda row: row.opcode.startswith("DMA_") and row.subgroup == engine)
+    issue_us = facts.time_us(its_own, for_packets=False)
     yield Advice(
         "Issue DMAs from several engines, as dma_copy(..., engine=nisa.engine.scalar): Sync, Scalar and GpSimd have queues of their own",
         f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}{facts.at(issued)}",
@@ -110,7 +111,7 @@ def _one_queue(facts: Facts) -> Iterator[Advice]:
 
 
 def _waits_for_dma(facts: Facts) -> Iterator[Advice]:
-    waited = sum(step.end_ns - step.begin_ns for step in facts.path if step.spent_on == DMA) / NS_PER_US
+    waited = sum(step.end_ns - step.begin_ns for step in facts.path if step.for_packets) / NS_PER_US
     packets = covered_ns(spans(facts.timeline.dma)) / NS_PER_US
     hidden = waited - packets
     if facts.path and hidden > 0:
@@ -143,7 +144,7 @@ def _loaded_again(facts: Facts) -> Iterator[Advice]:
     if not read or not held or read - reloaded < AGAIN_MIN * held * cores:
         return
     loads = {*facts.indices(lambda row: row.opcode.startswith("DMA_"))} - {*facts.single_elements}
-    own, waited = read - reloaded, facts.time_us(loads, DMA)
+    own, waited = read - reloaded, facts.time_us(loads, for_packets=True)
     written = facts.number("hbm_write_bytes") or 0.0
     outputs = (facts.number("inputs_outputs_weights_size_bytes") or held) - held
     kept = written - outputs - (facts.number("spill_save_bytes") or 0.0)

@@ -117,7 +117,10 @@ def _handoffs(facts: Facts) -> Iterator[Advice]:
     """Yield the advice to pipeline: the engines of the path take as long as the busiest of them."""
     steps = [step for step in facts.path if not facts.kind(step.index).opcode.startswith("DMA_")]
     changes: Counter[str] = Counter()
-    pairs = Counter((one.spent_on, other.spent_on) for one, other in pairwise(steps) if one.end_ns == other.begin_ns)
+    engines = [facts.kind(step.index).subgroup for step in steps]
+    pairs = Counter(
+        both for both, (one, other) in zip(pairwise(engines), pairwise(steps)) if one.end_ns == other.begin_ns
+    )
     for (one, other), count in pairs.items():
         if one != other:
             changes[" and ".join(sorted((one, other)))] += count

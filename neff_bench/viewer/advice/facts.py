@@ -16,7 +16,7 @@ from neff_bench.parsers.event_columns import Coded, Columns, IdIndex, coded, fie
 from neff_bench.parsers.event_rows import Dependence, Timeline
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.parsers.records import merged
-from neff_bench.viewer.critical_path import PathStep, chip_of, critical_path
+from neff_bench.viewer.critical_path import SEMAPHORE_BYTES, PathStep, chip_of, critical_path
 from neff_bench.viewer.operands import Operand, Shape, forms, operands_in, shape_of
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-SEMAPHORE_BYTES = 4
-"""A packet of this size signals the end of a DMA and moves nothing."""
 FEW = 8
 """So many DMAs need no second queue, and so few instructions no other order."""
 ELEMENTS_MIN = 1024
@@ -225,13 +223,13 @@ class Facts:
                 found[kind.subgroup] += count
         return found
 
-    def time_us(self, indices: Collection[int] | Rows, spent_on: str | None = None) -> float:
-        """Return the time that these instructions take on the critical path, of it what is `spent_on` one thing; without a path, the time that no other
-        work runs beside them."""
+    def time_us(self, indices: Collection[int] | Rows, for_packets: bool | None = None) -> float:
+        """Return the time that these instructions take on the critical path, of it that in which packets are waited for, or are not (`for_packets`); without
+        a path, the time that no other work runs beside them."""
         if self.path:
             of_these = self._on_path(indices)
-            if spent_on is not None:
-                of_these = of_these & np.array([step.spent_on == spent_on for step in self.path], bool)
+            if for_packets is not None:
+                of_these = of_these & np.array([step.for_packets == for_packets for step in self.path], bool)
             return float(self._steps[1][of_these].sum()) / NS_PER_US
         chosen, work = self._marked(indices), self.indices(lambda row: row.opcode not in SETUP)
         others = self.starts(work[~chosen[work]]), spans(self.timeline.dma)

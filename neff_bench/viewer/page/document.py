@@ -16,7 +16,7 @@ from neff_bench.terminal.answer import Grid
 from neff_bench.terminal.text import plain, plain_lines
 from neff_bench.viewer import operands
 from neff_bench.viewer.advice import advise, sensitivity
-from neff_bench.viewer.critical_path import DMA, PathStep, critical_path
+from neff_bench.viewer.critical_path import PathStep, critical_path
 from neff_bench.viewer.page import differences, panels
 from neff_bench.viewer.page.encoding import pack
 from neff_bench.viewer.page.events import DEPENDENCES, FAMILIES, WAITS, Events, Side, events_of
@@ -176,9 +176,7 @@ def _head(
         "files": [(plain(f"{letter} {name}".strip()), texts.get((letter, name))) for letter, name in files],
         "totals": [tuple(one) for one in totals],
         "aligned": differences.aligned_lines(events, case.sides) if len(case.sides) > 1 else [],
-        "path": [
-            (int(events.instruction[step.index]), step.begin_ns, step.end_ns, step.spent_on == DMA) for step in steps
-        ],
+        "path": [(int(events.instruction[step.index]), step.begin_ns, step.end_ns, step.for_packets) for step in steps],
         "waits": [number for number, name in enumerate(events.names) if name in WAITS],
         "tracks": [
             {

@@ -61,12 +61,11 @@ def _bound(side: Side, events: Events, steps: Sequence[PathStep]) -> str:
         times = path_totals(steps)
         name = next(iter(times))
         return f"{name}, {percent(times[name], sum(times.values()))} of the critical path"
-    busy = _busy(side, events)
-    return (
-        f"{FAMILIES[busiest]}, as far as engines tell"
-        if (busiest := max(busy, key=busy.__getitem__, default=""))
-        else "nothing"
-    )
+    unknown, busy = "not known: the file does not say which instruction waits for which", _busy(side, events)
+    if not busy:
+        return unknown
+    busiest = max(busy, key=busy.__getitem__)
+    return f"{unknown}. The busiest is {FAMILIES[busiest]}, {percent(busy[busiest], 1)} of the total"
 
 
 def _gain(one: Advice) -> str:

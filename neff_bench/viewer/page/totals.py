@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -95,6 +96,6 @@ def line_totals(events: Events, path: Sequence[PathStep], letter: str | None = N
 def path_totals(path: Sequence[PathStep]) -> dict[str, float]:
     """Return what the critical path is spent on, in ns, the longest first."""
     times: defaultdict[str, float] = defaultdict(float)
-    for step in path:
-        times[step.spent_on] += step.end_ns - step.begin_ns
+    for what, ns in chain.from_iterable(step.spent_ns for step in path):
+        times[what] += ns
     return dict(sorted(times.items(), key=lambda item: -item[1]))

@@ -56,10 +56,22 @@ def test_the_first_screen_says_how_long_what_bounds_it_what_to_do_and_how_busy_t
         timeline.summary[f"{name}total_time"] * 1e6 for name in ("", "simulator_low_", "simulator_high_")
     )
     assert f"<dd>{total:.2f} us ({low:.2f} to {high:.2f})</dd>" in glance
-    assert re.search(r"<dt>bound by</dt><dd>\w+, [0-9.]+ % of the critical path</dd>", glance)
+    assert re.search(r"<dt>bound by</dt><dd>[\w ]+, [0-9.]+ % of the critical path</dd>", glance)
     assert 1 <= len(re.findall(r"<li>[^<]+ <b>gain [0-9.]+ us</b></li>", glance)) <= 3
     for name, key in (("Tensor", "tensor_engine_active_time_percent"), ("DMA", "dma_active_time_percent")):
         assert re.search(f"{name}</th>.*?{100 * timeline.summary[key]:.1f} %", glance)
+
+
+def test_where_the_file_tells_no_path_the_first_screen_says_so_and_names_the_busiest(tmp_path):
+    timeline = timeline_of_json(simulated_json(tmp_path))
+    glance = document("title", [Case("a", (Side("", timeline),))]).decode()
+    shares = {
+        name: f"{100 * timeline.summary[f'{key}_active_time_percent']:.1f} %"
+        for name, key in (("Tensor", "tensor_engine"), ("DMA", "dma"))
+    }
+    busiest = max(shares, key=lambda name: float(shares[name].split()[0]))
+    said = f"not known: the file does not say which instruction waits for which. The busiest is {busiest}, {shares[busiest]} of the total"
+    assert f"<dt>bound by</dt><dd>{said}</dd>" in glance
 
 
 def test_a_measured_profile_without_a_range_shows_its_total_alone():

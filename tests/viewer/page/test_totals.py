@@ -14,7 +14,7 @@ def test_a_track_is_busy_while_one_of_its_events_runs():
 
 def test_a_line_has_its_own_time_and_that_of_what_it_calls():
     events = events_of([Side("", small())])
-    steps = [PathStep(1, 300.0, 500.0, "Tensor"), PathStep(2, 520.0, 600.0, "Vector")]
+    steps = [PathStep(1, 300.0, 500.0, (("Tensor", 200.0),)), PathStep(2, 520.0, 600.0, (("Vector", 80.0),))]
     found = {events.lines[one.line]: one[1:] for one in line_totals(events, steps)}
     assert found["kernel.py:4"] == (1, 200.0, 200.0, 200.0)
     assert found["kernel.py:9"] == (0, 0.0, 200.0, 0.0)
