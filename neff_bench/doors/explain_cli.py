@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,9 +14,16 @@ from neff_bench.errors import WrongCall, meant
 from neff_bench.simulator.commands.cli import ExplainOptions, explain_command
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
+from neff_bench.terminal.text import listed
+
+if TYPE_CHECKING:
+    from neff_bench.neffs.bundle import Bundle
 
 _PARAMETERS = [
     click.Argument(["neffs"], nargs=-1, metavar="[STORE|CASE|NEFF]... | WORD"),
+    click.Option(
+        ["--only"], multiple=True, metavar="GLOB", help="Of a store only the cases whose name matches (repeatable)."
+    ),
     *(parameter for parameter in explain_command.params if parameter.name not in ("neff", "version")),
 ]
 HELP = f"""{(explain_command.help or "").replace("neuron-sim explain", "neff-bench explain")}
@@ -23,41 +31,61 @@ HELP = f"""{(explain_command.help or "").replace("neuron-sim explain", "neff-ben
 """
 
 
-def _explain(neffs: tuple[str, ...], **given: Any) -> None:
+def _explain(neffs: tuple[str, ...], only: tuple[str, ...], **given: Any) -> None:
+    if only and not any(Path(name).is_dir() for name in neffs):
+        raise WrongCall("--only chooses among the cases of a store; name a store")
     if neffs and not any(Path(name).exists() or name.endswith(".neff") for name in neffs):
         _word(" ".join(neffs), given)
         return
     if not neffs and not given["operations"]:
         raise WrongCall("name a store, a case, a NEFF, or a word to explain")
-    found = [neff for name in neffs for neff in _neffs(Path(name))]
+    found = [neff for name in neffs for neff in _neffs(Path(name), only)]
     if len(found) > 1 and (given["output"] or given["format_"] not in (None, "table")):
-        raise WrongCall("--output and --format take one case; name its directory")
+        raise WrongCall("--output and --format take one case; choose it with --only, or name its directory")
     for neff in found or (None,):
         if neff and len(found) > 1:
             streams.line(f"\n{Path(neff).parent.name}:")
         explain_command.callback(neff=neff, **given)  # type: ignore[misc]
 
 
-def _neffs(path: Path) -> list[str]:
-    """Return the NEFF of a case's directory, or those of a store; a file is itself."""
+def _neffs(path: Path, only: Sequence[str]) -> list[str]:
+    """Return the NEFF of a case's directory, or those of a store; a file is itself. `only`: globs for the names of cases."""
     from neff_bench.neffs.bundle import MANIFEST, Bundle, read_bundle
     from neff_bench.neffs.store import Store
 
     if not path.is_dir():
         return [str(path)]
-    found = []
+    bundles = []
     for one in [read_bundle(path)] if (path / MANIFEST).is_file() else Store(path).bundles():
-        if not isinstance(one, Bundle):
-            streams.warning(str(one))
-        elif one.neff_path is None:
-            streams.warning(f"{one.path}: the case has no NEFF")
+        if isinstance(one, Bundle):
+            bundles.append(one)
         else:
-            found.append(str(one.neff_path))
+            streams.warning(str(one))
+    found = []
+    for bundle in _chosen(bundles, only):
+        if bundle.neff_path is None:
+            streams.warning(f"{bundle.path}: the case has no NEFF")
+        else:
+            found.append(str(bundle.neff_path))
     if not found:
         raise WrongCall(
             f"{path}: no simulated case in it; for profiles that were measured: profile-neffs {path} --hot 10, or neff-bench view"
         )
     return found
+
+
+def _chosen(bundles: Sequence[Bundle], only: Sequence[str]) -> list[Bundle]:
+    """Return those whose case, or kernel, a glob matches; without globs all. Raises `WrongCall` for a glob that matches none."""
+    from neff_bench.neffs.case import matches
+
+    names = [(bundle.manifest.case.kernel, bundle.name) for bundle in bundles]
+    for glob in only:
+        if not any(matches(of, [glob]) for of in names):
+            near = meant(glob, (name for of in names for name in of))
+            raise WrongCall(
+                f"--only {glob}: matches none of the cases{near}; there is {listed(b.name for b in bundles)}"
+            )
+    return [bundle for bundle, of in zip(bundles, names) if not only or matches(of, only)]
 
 
 def _word(word: str, given: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from neff_bench.stage2_profile.metrics.metric import Metric
 from neff_bench.stage2_profile.metrics.rows import METRICS, Clock, Row, columns, to_dict, to_flat, with_ranks
 from neff_bench.stage2_profile.metrics.summaries import is_note
 from neff_bench.terminal.answer import HIDDEN, NONE, Answer, Column, Grid
+from neff_bench.terminal.text import listed
 
 DIGITS = {"us": 2, "s": 2, "percent": 1, "TFLOPS": 1, "FLOPs/byte": 1}
 """Behind the decimal point, by unit; none of what is counted."""
@@ -188,17 +189,22 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
         counts = "its exactness is not known"
     lines = [f"SIMULATED by {', '.join(tools)}: {counts}."]
     ranges = {UNLIKE in _marks(row) for row in simulated if row.total_time_low_us is not None}
-    if ranges == {True}:
-        lines.append("(range): as wide as the largest errors yet seen (neff-bench explain range).")
-    elif ranges:
-        unless = f", not {UNLIKE}" if True in ranges else ""
-        lines.append(f"(range): held on hardware for 8 of 10 kernels{unless} (neff-bench explain range).")
+    if ranges:
+        held = "held on hardware for 8 of 10 kernels" + (f", not {UNLIKE}" if True in ranges else "")
+        means = "as wide as the largest errors yet seen" if ranges == {True} else held
+        lines.append(f"(range): {means} (neff-bench explain range){_uncompared(simulated)}.")
     if marks:
         meaning = {NO_RANGE: "no range", UNLIKE: "widest range"}
         why = dict.fromkeys(reason_of(row.time_error) for row in simulated if _marks(row))
         said = next(iter(why)) if len(why) == 1 else "for several reasons, see time_error in --format json"
         lines.append(f"{', '.join(f'{mark} {meaning[mark]}' for mark in marks)}: {said}.")
     return lines
+
+
+def _uncompared(simulated: Sequence[Row]) -> str:
+    """Return which operations take much of the time of a row although their cost was never compared with hardware."""
+    unknown = dict.fromkeys(name for row in simulated for name in (row.uncompared_operations or "").split("; ") if name)
+    return f"; never compared with it: {listed(unknown, most=1)}" if unknown else ""
 
 
 def _models(names: set[str]) -> str:

@@ -57,6 +57,23 @@ def test_a_store_or_several_neffs_are_explained_one_case_after_the_other(store):
     assert told(*(str(store / name / "file.neff") for name in names)) == of_store
 
 
+def test_only_the_cases_of_a_store_that_a_glob_matches_are_explained(store):
+    wide = next(path.parent.name for path in store.glob("*128x128*/file.neff"))
+    assert told(str(store), "--only", "*_128x128_*") == told(str(store / wide))
+    assert told(str(store), "--only", "copy.copy") == told(str(store))
+    assert '"bound_by"' in told(str(store), "--only", wide, "--format", "json")
+
+
+@pytest.mark.parametrize(
+    "place, said", [("", "--only cpoy*: matches none of the cases"), ("file.neff", "--only chooses among")]
+)
+def test_only_names_what_there_is_where_it_matches_nothing(store, place, said):
+    name = sorted(path.parent.name for path in store.glob("*/file.neff"))[0]
+    done = CliRunner().invoke(explain, [str(store / name / place) if place else str(store), "--only", "cpoy*"])
+    assert done.exit_code == 2 and said in str(done.exception) + done.output
+    assert place or name in str(done.exception) + done.output
+
+
 def test_a_damaged_case_of_a_store_is_told(store, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(store, copy)

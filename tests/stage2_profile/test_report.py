@@ -100,6 +100,23 @@ def test_the_foot_promises_eight_of_ten_only_to_rows_whose_range_does(errors, sa
     assert said in text and ("*" in text) == (errors != [None])
 
 
+@pytest.mark.parametrize(
+    ("operations", "said"),
+    [
+        (("", None), "(neff-bench explain range)."),
+        (("reciprocal on Vector", None), "(neff-bench explain range); never compared with it: reciprocal on Vector."),
+        (
+            ("iota on GpSimd; a on Vector", "iota on GpSimd; b on Vector"),
+            "; never compared with it: iota on GpSimd and 2 more.",
+        ),
+    ],
+)
+def test_the_foot_names_what_was_never_compared_with_hardware(operations, said):
+    known = {"total_time_low_us": 43.0, "total_time_high_us": 80.0}
+    lines = render([row(**known, uncompared_operations=one) for one in operations], "table", width=120).splitlines()
+    assert lines[-1].endswith(said) and lines[-2].startswith("SIMULATED")
+
+
 def test_the_foot_over_marked_rows_alone_calls_nothing_exact():
     text = render([row(time_error="-60 to +90 %, the farthest of 9 rows: the model was never compared")], "table")
     assert "its counts may not be exact." in text and "exact unless" not in text

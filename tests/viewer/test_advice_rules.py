@@ -141,3 +141,29 @@ def test_what_is_at_its_roof_has_no_gain():
     assert found["Vector is at its roof: only less work for it helps"].gain_us is None
     assert found["HBM is at its roof: only fewer bytes help"].gain_us is None
     assert not [title for title in said(rows("Vector", "TENSOR_TENSOR", "")) if "roof" in title]
+
+
+def on_core(core, opcode, **more):
+    return InstructionRow(100, 50, 0, "Vector", core, opcode, **more)
+
+
+@pytest.mark.parametrize(
+    ("beside", "idle"),
+    [
+        ([], False),
+        ([on_core("sg01", "EVENT_SEMAPHORE"), on_core("sg01", "CORE_BARRIER"), on_core("sg01", "TENSOR_STORE")], True),
+        ([on_core("sg01", "ACT_TABLE_LOAD", alignment="runtime")], True),
+        ([on_core("sg01", "ACT_TABLE_LOAD")], False),
+    ],
+)
+def test_a_core_on_which_the_kernel_does_nothing_is_named(beside, idle):
+    found = said([on_core("sg00", "COPY"), on_core("sg00", "COPY", alignment="compiled"), *beside])
+    named = [one for title, one in found.items() if title.startswith("Core 1 does nothing: ")]
+    assert len(named) == idle
+    if idle:
+        assert named[0].evidence == "all 2 instructions of the kernel run on core 0" and named[0].gain_us is None
+
+
+def test_two_cores_that_do_nothing_are_no_advice():
+    found = said([on_core("sg00", "EVENT_SEMAPHORE"), on_core("sg01", "EVENT_SEMAPHORE")])
+    assert not any("does nothing" in title for title in found)

@@ -13,6 +13,7 @@ import numpy as np
 from neff_bench.parsers.event_rows import core_name
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
+from neff_bench.viewer.critical_path import IDLE
 from neff_bench.viewer.operands import operands_in, shape_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ MOST = 0.9
 _READS_FLOAT32 = re.compile(r"=(?<!\bdst=)(fp32|float32)@")
 """An operand that is read, as AWS's profiler and as the simulator says it."""
 COPIES = ("COPY", "CAST")
+OF_IDLE_CORE = SETUP | {*IDLE, "TENSOR_STORE"}
+"""What a core runs on which a kernel does nothing."""
 BUSY, HBM_BUSY = 0.9, 0.6
 """From here on an engine, or HBM, is at its roof (the guide's figures)."""
 THROTTLED_MIN = 0.1
@@ -244,6 +247,24 @@ def _continues(facts: Facts, before: int, after: int) -> bool:
     )
 
 
+def _idle_core(facts: Facts) -> Iterator[Advice]:
+    """Yield advice on a core on which a kernel does nothing. What its help would save is not known: the cores share HBM."""
+    kinds = facts.kinds
+    counts = np.bincount(kinds.codes[facts.of_kernel], minlength=len(kinds.values)).tolist()
+    work = Counter[str]()
+    for kind, count in zip(kinds.values, counts):
+        work[kind.subgraph] += 0 if kind.opcode in OF_IDLE_CORE else count
+    busy = [core_name(core) for core, count in sorted(work.items()) if count]
+    for core, count in sorted(work.items()):
+        if busy and not count:
+            yield Advice(
+                f"{core_name(core).capitalize()} does nothing: divide the work by nl.program_id(0) in a launch with the grid [2], or compile for LNC 1",
+                f"all {work.total()} instructions of the kernel run on {' and '.join(busy)}",
+                None,
+                "lnc",
+            )
+
+
 def _at_its_roof(facts: Facts) -> Iterator[Advice]:
     for (core, engine), time in facts.busy_us.items():
         if facts.span_us and time >= BUSY * facts.span_us:
@@ -273,5 +294,6 @@ RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (
     _throttled,
     _chains,
     _sums,
+    _idle_core,
     _at_its_roof,
 )

@@ -118,6 +118,12 @@ class Facts:
         """What all rules ask of every row: its `Kind`."""
         return coded(self.rows, Kind._fields, Kind)
 
+    @cached_property
+    def of_kernel(self) -> Rows:
+        """The rows of the kernel itself, where it is known which are the runtime's."""
+        found = coded(self.rows, ("alignment",), lambda alignment: alignment != "runtime")
+        return np.flatnonzero(np.array(found.values, bool)[found.codes])
+
     def kind(self, index: int) -> Kind:
         """Return that of a row."""
         found: Kind = self.kinds.values[self.kinds.codes[index]]
