@@ -202,9 +202,10 @@ def _simulated(rows: Sequence[Row]) -> list[str]:
 
 
 def _uncompared(simulated: Sequence[Row]) -> str:
-    """Return which operations take much of the time of a row although their cost was never compared with hardware."""
-    unknown = dict.fromkeys(name for row in simulated for name in (row.uncompared_operations or "").split("; ") if name)
-    return f"; never compared with it: {listed(unknown, most=1)}" if unknown else ""
+    """Return which operations take much of the time of a row although their cost was never compared with hardware. Marked rows promise nothing."""
+    said = [row.uncompared_operations or "" for row in simulated if not _marks(row)]
+    names = [name for name in dict.fromkeys("; ".join(said).split("; ")) if name]
+    return f"; never compared with it: {listed(names, most=1)}" if names else ""
 
 
 def _models(names: set[str]) -> str:

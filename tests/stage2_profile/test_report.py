@@ -113,8 +113,11 @@ def test_the_foot_promises_eight_of_ten_only_to_rows_whose_range_does(errors, sa
 )
 def test_the_foot_names_what_was_never_compared_with_hardware(operations, said):
     known = {"total_time_low_us": 43.0, "total_time_high_us": 80.0}
-    lines = render([row(**known, uncompared_operations=one) for one in operations], "table", width=120).splitlines()
-    assert lines[-1].endswith(said) and lines[-2].startswith("SIMULATED")
+    rows = [row(**known, uncompared_operations=one) for one in operations]
+    marked = row(**known, uncompared_operations="all_reduce", time_error="-60 to +90 %, the farthest of 9 rows: x")
+    plain, both = (render(some, "table", width=200).splitlines() for some in (rows, [*rows, marked]))
+    assert plain[-1].endswith(said) and plain[-2].startswith("SIMULATED")
+    assert both[-2] == plain[-1].replace("kernels", "kernels, not *")
 
 
 def test_the_foot_over_marked_rows_alone_calls_nothing_exact():
