@@ -114,11 +114,9 @@ def union_length(begin: Integers, end: Integers) -> int:
 
     With both columns sorted on their own, the union has a gap exactly where a begin follows the end of the same rank before it.
     """
-    import numpy as np
-
     if not len(begin):
         return 0
-    begin, end = np.sort(begin), np.sort(end)
+    begin, end = _sorted(begin), _sorted(end)
     gaps = begin[1:] - end[:-1]
     return int(end[-1] - begin[0]) - exact_sum(gaps[gaps > 0])
 
@@ -128,12 +126,32 @@ def merged(begin: Any, end: Any, kind: Literal["quicksort", "stable"] = "quickso
 
     `kind`: of numpy's sort. "stable" is the faster one for a few runs that are sorted.
     """
+    # Neighbours that touch, as packets of one DMA do, are joined first: the fewer there are to be sorted, the better.
+    touch = (begin[1:] >= begin[:-1]) & (begin[1:] <= end[:-1]) & (end[1:] >= end[:-1])
+    begin, end = _apart(begin, end, ~touch)
+    begin, end = _sorted(begin, kind), _sorted(end, kind)
+    return _apart(begin, end, begin[1:] > end[:-1])
+
+
+def _apart(begin: Any, end: Any, gaps: Any) -> tuple[Any, Any]:
+    """Return intervals as one where there is no gap between them and the next."""
     import numpy as np
 
-    begin, end = np.sort(begin, kind=kind), np.sort(end, kind=kind)
     opens, closes = np.ones((2, len(begin)), bool)
-    opens[1:] = closes[:-1] = begin[1:] > end[:-1]
+    opens[1:] = closes[:-1] = gaps
     return begin.compress(opens), end.compress(closes)  # twice as fast as by subscript
+
+
+def _sorted(values: Any, kind: Literal["quicksort", "stable"] = "quicksort") -> Any:
+    """Return the numbers in order. numpy sorts those of 32 bits twice as fast as those of 64."""
+    import numpy as np
+
+    if values.dtype != np.int64 or not len(values):
+        return np.sort(values, kind=kind)
+    least = values.min()
+    if int(values.max()) - int(least) > np.iinfo(np.uint32).max:
+        return np.sort(values, kind=kind)
+    return np.sort((values - least).astype(np.uint32), kind=kind).astype(np.int64) + least
 
 
 def exact_sum(values: Any) -> int:

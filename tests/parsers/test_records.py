@@ -3,6 +3,7 @@
 from collections import defaultdict, deque
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,3 +74,16 @@ def test_the_union_is_disjoint_intervals_by_begin_and_those_that_touch_are_one()
     assert list(zip(begin.tolist(), end.tolist(), strict=True)) == [(0, 8), (9, 12), (20, 21), (30, 30)]
     assert [len(column) for column in merged(np.array([], np.int64), np.array([], np.int64))] == [0, 0]
     assert [column.tolist() for column in merged(np.array([3, 5]), np.array([5, 6]))] == [[3], [6]]
+
+
+@pytest.mark.parametrize("scale", [1, 1 << 20, 1 << 40])
+def test_the_union_covers_what_the_intervals_cover(scale):
+    random = np.random.default_rng(3)
+    for count in range(1, 60):
+        begin = random.integers(0, 50, count)
+        end = begin + random.integers(0, 6, count)
+        begins, ends = merged(begin * scale, end * scale)
+        assert (begins[1:] > ends[:-1]).all()
+        covered = {ps for one, other in zip(begins // scale, ends // scale) for ps in range(one, other + 1)}
+        assert covered == {ps for one, other in zip(begin, end) for ps in range(one, other + 1)}
+        assert union_length(begin * scale, end * scale) == (ends - begins).sum()
