@@ -47,8 +47,8 @@ class CapturePlan:
 
     neff: str
     inputs: tuple[tuple[str, str], ...]
-    num_exec: int = 2
-    profile_nth_exec: int = 2
+    num_exec: int
+    profile_nth_exec: int
     alias: bool = False
     compare_executions: bool = False
     save_nth_output: bool = True

@@ -67,8 +67,10 @@ class Host:
 def find_host(environ: Mapping[str, str], folder: Path) -> Host | None:
     """Return the devices of this host by the neuron-ls on PATH or in `folder`; None where there is no such program or no device."""
     path = shutil.which("neuron-ls", path=environ.get("PATH", "")) or shutil.which("neuron-ls", path=str(folder))
-    topology = topology_of(path, environ) if path else None
-    return Host(path, environ, topology) if path and topology else None
+    if path is None:
+        return None
+    topology = topology_of(path, environ)
+    return Host(path, environ, topology) if topology else None
 
 
 def topology_of(program: str, environ: Mapping[str, str]) -> Topology | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from msgspec import structs
 
@@ -9,10 +11,15 @@ from neff_bench.stage2_profile.capture.arguments import (
     CapturePlan,
     Trace,
     capture,
+    compares,
+    optional,
     saved_outputs,
     show_session,
+    system_trace,
     traces,
     view,
+    view_system_trace,
+    without,
 )
 
 OLD = load("2.29").tools["neuron-profile"].commands
@@ -65,7 +72,15 @@ def test_a_release_that_lacks_a_flag_is_not_given_it():
 
 
 def test_answers_to_failures_are_flags_before_the_inputs():
-    plan = CapturePlan(neff="n", inputs=(("x", "f"),), single_io=True, dge_notifications=True, save_nth_output=False)
+    plan = CapturePlan(
+        neff="n",
+        inputs=(("x", "f"),),
+        num_exec=2,
+        profile_nth_exec=2,
+        single_io=True,
+        dge_notifications=True,
+        save_nth_output=False,
+    )
     assert capture(["t"], plan, OLD["capture"])[-4:] == ["--single-io", "--enable-dge-notifs", "x", "f"]
     assert not any(word.startswith("--save-nth") for word in capture(["t"], plan, OLD["capture"]))
 
@@ -111,3 +126,50 @@ def test_traces_come_in_the_order_of_their_numbers():
 def test_the_last_saved_file_of_an_output_counts():
     log = 'x\nsaved output "out" as "out"\nsaved output "k_out" as "k_out"\nsaved output "out" as "out.2"\n'
     assert saved_outputs(log) == {"out": "out.2", "k_out": "k_out"}
+
+
+RANKS = CapturePlan("n", (("x", "f"),), 2, 2, compare_executions=True, ranks=4, multi_input="i.json")
+
+
+def test_ranks_are_told_their_number_and_read_their_inputs_from_a_file():
+    words = capture(["t"], RANKS, OLD["capture"])
+    assert words[-3:] == ["--collectives-workers-per-node=4", "--collectives-profile-id=all", "--multi-input=i.json"]
+    zeros = capture(["t"], changed(RANKS, multi_input=None), OLD["capture"])
+    assert zeros[-4:] == ["--collectives-workers-per-node=4", "--collectives-profile-id=all", "x", "f"]
+    alone = capture(["t"], changed(RANKS, ranks=1, multi_input=None), OLD["capture"])
+    assert not any("collectives" in word for word in alone) and alone[-2:] == ["x", "f"]
+
+
+def changed(plan, **changes):
+    return dataclasses.replace(plan, **changes)
+
+
+def test_a_system_trace_asks_for_twenty_executions_of_what_runs():
+    words = system_trace(["t"], changed(RANKS, multi_input=None), NEW["capture"])
+    assert words[:2] == ["t", "capture"] and words[-2:] == ["x", "f"]
+    assert "--num-exec=20" in words and any(word.startswith("--systrace-event-filter") for word in words)
+    assert any("workers-per-node" in word for word in words)
+    single = system_trace(["t"], changed(RANKS, ranks=1), NEW["capture"])
+    assert single[-1].startswith("--systrace") and not any("workers" in word for word in single)
+
+
+def test_outputs_of_executions_are_compared_where_the_tool_can_and_each_has_its_own():
+    knows_it = next(known["capture"] for known in (NEW, OLD) if "--check-output-determinism" in known["capture"].flags)
+    assert compares(RANKS, knows_it) and "--check-output-determinism" in capture(["t"], RANKS, knows_it)
+    assert not compares(changed(RANKS, single_io=True), knows_it)
+    assert not compares(changed(RANKS, compare_executions=False), knows_it)
+
+
+def test_an_optional_flag_is_dropped_with_what_makes_no_sense_without_it():
+    plan = changed(RANKS, alias=True)
+    assert optional(plan) == ("--save-nth-output", "--write-tensors-per-exec", "--check-output-determinism")
+    assert optional(changed(plan, alias=False, save_nth_output=False)) == ("--check-output-determinism",)
+    assert without(plan, "--save-nth-output", True) == changed(plan, save_nth_output=False)
+    assert without(plan, "--write-tensors-per-exec", True) == changed(plan, alias=False, compare_executions=False)
+    assert without(plan, "--write-tensors-per-exec", False) == changed(plan, alias=False)
+
+
+def test_a_system_trace_is_viewed_without_the_device_profile():
+    words = view_system_trace(["t"], "folder", "json", NEW["view"], "out")
+    assert words[:2] == ["t", "view"] and "--ignore-device-profile" in words
+    assert {"folder", "out"} <= {word.split("=")[-1] for word in words}

@@ -109,6 +109,17 @@ def test_a_pair_that_is_not_there_is_said(tmp_path):
             pass
 
 
+def test_ranks_for_which_there_are_too_few_cores_are_said(tmp_path):
+    pool = CorePool((0, 1, 2), directory=tmp_path)
+    with pytest.raises(CaptureFailed) as caught, pool.slot(1, ranks=4):
+        pass
+    said = "no 4 logical cores of 1 physical cores in --cores (physical cores: 0-2)"
+    assert str(caught.value) == said
+    granted = CorePool((0, 1, 2), directory=tmp_path, grant=read_grant({"NEURON_RT_VISIBLE_CORES": "1-2"}, None))
+    with granted.slot(1) as slot:
+        assert slot.cores == (1,)
+
+
 def test_the_lock_directory_is_for_all_users(tmp_path):
     directory = lock_directory({"NEFF_BENCH_LOCK_DIR": str(tmp_path / "cores")})
     assert stat.S_IMODE(directory.stat().st_mode) == 0o1777

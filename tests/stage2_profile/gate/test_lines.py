@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from neff_bench.stage2_profile.gate.lines import Change, Line, changed_lines, read_lines
 
 COPY = (("Vector COPY", 2, 1000),)
@@ -83,3 +85,27 @@ def test_a_line_of_two_instructions_has_changed_where_one_of_them_has():
         [Line("k.py", 9, (("Vector COPY", 2, 1000), ("Vector TENSOR_TENSOR", 4, ns)))] for ns in (400, 900)
     )
     assert [(change.before, change.after) for change in changed_lines(before, after)] == [(9, 9)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ((("Vector COPY", 2, 1000),), (("Vector COPY", 2, 1002),), []),
+        ((("Vector COPY", 2, 1000),), (("Vector COPY", 2, 1003),), [("2 Vector COPY in 1.000 us", "2 Vector COPY in 1.003 us")]),
+        ((("Vector COPY", 2, 1000),), (("Vector COPY", 3, 1000),), [("2 Vector COPY in 1.000 us", "3 Vector COPY in 1.000 us")]),
+        ((("DMA packets", 2, 1000),), (("DMA packets", 2, 1001),), [("2 DMA packets, 1000 bytes in all", "2 DMA packets, 1001 bytes in all")]),
+        ((*LOAD, *COPY), LOAD, [("2 Vector COPY in 1.000 us", "only what stayed the same")]),
+        ((("Vector COPY", 2, 0),), (("Vector COPY", 1, 0),), [("2 Vector COPY", "1 Vector COPY")]),
+    ],
+)  # fmt: skip
+def test_a_line_says_what_the_other_side_does_not_make(before, after, said):
+    found = changed_lines([Line("k.py", 9, before)], [Line("k.py", 9, after)])
+    assert [(one.was, one.now) for one in found] == said
+
+
+def test_lines_of_several_files_are_compared_file_by_file():
+    before = [Line("a.py", 1, COPY), Line("b.py", 1, LOAD)]
+    after = [Line("b.py", 2, LOAD), Line("b.py", 3, COPY), Line("c.py", 1, COPY)]
+    assert [(one.file, one.before, one.after) for one in changed_lines(before, after)] == [
+        ("a.py", 1, None), ("b.py", None, 3), ("c.py", None, 1),
+    ]  # fmt: skip
