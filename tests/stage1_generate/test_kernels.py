@@ -1,5 +1,6 @@
 """What must hold for every declared kernel."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -98,6 +99,118 @@ def test_quantised_rows_have_the_norm_that_the_scale_says():
     (got,) = kernel.reference(Dims(b=2, s=3, h=4096), t)
     assert np.abs(got).max() <= 240
     np.testing.assert_allclose(np.sqrt((got**2).mean(axis=-1)), 240 / 6, rtol=1e-2)
+
+
+FP8 = {"float8_e4m3": (0.13, 0.05), "float8_e5m2": (0.26, 0.1)}
+ATTENTION = {"bfloat16": (2e-2, 1e-2), "float16": (5e-3, 2e-3)}
+DECLARED = {
+    # FLOPs, bytes of inputs and outputs at two bytes each, tolerances that are the kernel's own
+    "matmul": (2 * 3 * 4 * 5, 2 * (12 + 20 + 15), FP8),
+    "tiled_matmul": (2 * 3 * 4 * 5, 2 * (12 + 20 + 15), FP8),
+    "exp": (0, 2 * (15 + 15), {}),
+    "mlp": (6 * 2 * 3 * 128 * 6, 2 * (2 * 3 * 128 * 2 + 3 * 128 * 6), {}),
+    "qkv": (2 * 2 * 3 * 128 * 8 * 16, 2 * (2 * 3 * 128 + 128 * 128 + 2 * 3 * 128), {}),
+    "output_projection": (2 * 2 * 3 * 4 * 16 * 32, 2 * (2 * 3 * 4 * 16 + 4 * 16 * 32 + 2 * 3 * 32), {}),
+    "rmsnorm_quant": (0, 2 * (2 * 3 * 32 + 32) + 4 * 128 + 2 * 3 * 32, {"bfloat16": (0.13, 0.5), "float16": (0.13, 0.5)}),
+    "attention_cte": (2 * 4 * 16 * 5 * 6, 2 * (4 * 5 * 16 + 2 * 2 * 5 * 16 + 4 * 5 * 16), ATTENTION),
+    "attention_tkg": (4 * 2 * 4 * 2 * 9 * 16, 2 * (16 * 16 + 2 * 64 + 2 * 2 * 9 * 16 + 2 * 4 * 16 * 2) + 9 * 2 * 4 * 2,
+                      {"bfloat16": (2e-2, 4e-3), "float16": (5e-3, 1e-3)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_flops_bytes_and_tolerances_are_those_of_the_mathematics(name):
+    kernel, d = kernels.load(name), Dims(**SMALL[name])
+    flops, size, tolerance = DECLARED[name]
+    assert kernel.model_flops(d) == flops and kernel.min_hbm_bytes(d, "bfloat16") == size
+    assert {dtype: kernel.tolerance[dtype] for dtype in tolerance} == tolerance
+    assert kernel.check_dims(d) is None
+    replaced = dataclasses.replace(kernel, outputs=None)
+    assert replaced.min_hbm_bytes(d, "bfloat16") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "scale"),
+    [
+        ("matmul", "rhs", 4**-0.5), ("matmul", "lhs", 1.0), ("mlp", "gate_w", 128**-0.5), ("mlp", "up_w", 128**-0.5),
+        ("mlp", "down_w", 6**-0.5), ("qkv", "fused_qkv_weights", 128**-0.5), ("output_projection", "weight", 64**-0.5),
+        ("attention_tkg", "q", 16**-0.5), ("rmsnorm_quant", "input_dequant_scale", 6 / 240),
+    ],
+)  # fmt: skip
+def test_inputs_are_scaled_so_that_outputs_are_near_one(name, key, scale):
+    [found] = [one for one in kernels.load(name).inputs(Dims(**SMALL[name]), "bfloat16") if one.name == key]
+    assert found.scale == pytest.approx(scale)
+
+
+@pytest.mark.parametrize(
+    ("name", "implementation", "changes", "lnc", "said"),
+    [
+        ("mlp", "nkilib", {}, 1, None), ("mlp", "nkilib", {"h": 129}, 1, "nki-library's mlp needs h to be a multiple of 128 (h is 129)"),
+        ("qkv", "nkilib", {}, 1, None), ("qkv", "nkilib", {"h": 24576}, 1, None),
+        ("qkv", "nkilib", {"h": 24704}, 1, "nki-library's qkv needs h to be a multiple of 128, at most 24576 (h is 24704)"),
+        ("qkv", "nkilib", {"h": 64}, 1, "nki-library's qkv needs h to be a multiple of 128, at most 24576 (h is 64)"),
+        ("qkv", "nkilib", {"n": 252}, 1, None), ("qkv", "nkilib", {"n": 253}, 1, "nki-library's qkv needs (n + 2 kv) d to be at most 4096 (it is 4112)"),
+        ("output_projection", "nkilib", {"d": 128, "h": 512}, 1, None), ("output_projection", "nkilib", {"d": 129, "h": 512}, 1, "nki-library's output projection needs d to be at most 128 (d is 129)"),
+        ("output_projection", "nkilib", {"h": 1024}, 2, None),
+        ("output_projection", "nkilib", {"h": 512}, 2, "nki-library's output_projection_tkg needs h to be a multiple of 1024 at LNC 2 (h is 512)"),
+        ("output_projection", "nkilib", {"s": 65, "h": 7}, 1, None), ("output_projection", "nkilib", {"s": 64, "h": 1536}, 1, None),
+        ("output_projection", "nkilib", {"s": 65, "h": 7}, 2, "nki-library's output_projection_cte needs h to be a multiple of the LNC 2 (h is 7)"),
+    ],
+)  # fmt: skip
+def test_what_nki_library_does_not_take_is_refused_in_words(name, implementation, changes, lnc, said):
+    refuses = kernels.load(name).implementations[implementation].refuses
+    assert refuses(Dims(**{**SMALL[name], **changes}), lnc) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("attention_cte", {"b": 5}, "b must be a multiple of kv, found b 5 and kv 2"),
+        ("attention_tkg", {"p": 2}, "p must be more than s, found p 2 and s 2"), ("attention_tkg", {"p": 3}, None),
+        ("tiled_matmul", {"tile_m": 128, "tile_k": 128, "tile_n": 512}, None),
+        ("tiled_matmul", {"tile_m": 129}, "tile_m is 129; one matmul instruction takes at most 128"),
+        ("tiled_matmul", {"tile_k": 129}, "tile_k is 129; one matmul instruction takes at most 128"),
+        ("tiled_matmul", {"tile_n": 513}, "tile_n is 513; one matmul instruction takes at most 512"),
+    ],
+)  # fmt: skip
+def test_dimensions_that_make_no_sense_are_named(name, changes, said):
+    assert kernels.load(name).check_dims(Dims(**{**SMALL[name], **changes})) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "path"),
+    [
+        ("mlp", {"b": 2, "s": 48}, "TKG"), ("mlp", {"b": 1, "s": 97}, "CTE"), ("qkv", {"s": 96}, "TKG"), ("qkv", {"s": 97}, "CTE"),
+        ("output_projection", {"s": 64}, "TKG"), ("output_projection", {"s": 65}, "CTE"), ("attention_cte", {}, "CTE"),
+        ("attention_tkg", {}, "TKG"), ("rmsnorm_quant", {}, None),
+    ],
+)  # fmt: skip
+def test_the_number_of_tokens_chooses_the_code_path(name, changes, path):
+    d = Dims(**{**SMALL[name], **changes})
+    implementation = kernels.load(name).implementations["nkilib"]
+    assert implementation.path(d) == path
+    if name == "output_projection":
+        assert ("_tkg" in implementation.entry(d)) == (path == "TKG")
+
+
+@pytest.mark.parametrize(
+    ("name", "implementation", "arguments"),
+    [
+        ("attention_cte", "nkilib", {"scale": 0.25, "causal_mask": True, "tp_q": True, "tp_k": False, "tp_out": False}),
+        ("mlp", "neuronxcc", {"fused_rmsnorm": False, "eps": 1e-6, "kernel_name": "MLP"}),
+        ("tiled_matmul", "nki", {"tile_m": 2, "tile_k": 3, "tile_n": 2}), ("mlp", "nki", {}),
+    ],
+)  # fmt: skip
+def test_further_arguments_follow_from_the_dimensions(name, implementation, arguments):
+    assert kernels.load(name).implementations[implementation].arguments(Dims(**SMALL[name])) == arguments
+
+
+def test_dimensions_that_may_be_left_out():
+    found = {name: dict(kernels.load(name).defaults) for name in SMALL}
+    assert {name: one for name, one in found.items() if one} == {
+        "qkv": {"kv": 1, "d": 128}, "attention_cte": {"d": 128}, "attention_tkg": {"s": 1, "d": 128},
+        "tiled_matmul": {"tile_m": 64, "tile_k": 64, "tile_n": 64},
+    }  # fmt: skip
 
 
 NKILIB_CASES = """
