@@ -157,3 +157,59 @@ def test_a_kernel_of_nki_library_needs_its_checkout_and_is_looked_for_when_it_is
 def test_the_number_of_ranks_may_stand_in_expressions(read):
     text = ENTRY.replace("M: [128, 256]", "M: 128\n    ranks: [2, 4]").replace("[N]", "[N*ranks]")
     assert [(case.ranks, case.own.inputs[1].shape) for case in read(text)] == [(2, (1024,)), (4, (2048,))]
+
+
+@pytest.mark.parametrize(
+    ("said", "tensor"),
+    [
+        ("dtype: bfloat16", ("bfloat16", 1.0, "normal")), ("dtype: bf16", ("bfloat16", 1.0, "normal")),
+        ("dtype: float8_e8m0fnu", ("float8_e8m0fnu", 1.0, "constant")), ("dtype: uint8, scale: 1", ("uint8", 1.0, "integers")),
+        ("dtype: int32, scale: N", ("int32", 512.0, "integers")), ("dtype: int32, scale: 2**31-1", ("int32", 2.0**31 - 1, "integers")),
+        ("dtype: int32, values: constant", ("int32", 1.0, "constant")), ("values: uniform, scale: 1/4", ("float32", 0.25, "uniform")),
+        ("values: my_kernels.py:right, scale: 3", ("float32", 1.0, "my_kernels.py:right")),
+    ],
+)  # fmt: skip
+def test_an_input_is_drawn_as_its_type_says(read, said, tensor):
+    text = (
+        ENTRY.replace("M: [128, 256]", "M: 128")
+        .replace("dtype: bfloat16", said)
+        .replace("implementation: nki", "implementation: nki\n    dtype: float32")
+    )
+    [case] = read(text)
+    x = case.own.inputs[0]
+    assert (x.shape, x.dtype, x.scale, x.values) == ((128, 512), *tensor)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("dtype: bfloat16", "dtype: int32, scale: 0", 7, "inputs.x.scale: found 0, allowed: from 1 to 2147483647"),
+        ("dtype: bfloat16", "dtype: int32, scale: 2**31", 7, "inputs.x.scale: found 2.14748e+09, allowed: from 1 to 2147483647"),
+        ("shape: [M, N]", "shape: [2**31]", 7, "inputs.x.shape: '2**31' is 2147483648, allowed: from 1 to 2147483647"),
+        ("atol: 0", "atol: -1", 11, "tolerance: found no number as atol, allowed: {rtol: 1e-2, atol: 1e-2}"),
+        ("atol: 0", "atol: .inf", 11, "tolerance: found no number as atol, allowed: {rtol: 1e-2, atol: 1e-2}"),
+        ("atol: 0", "atol: true", 11, "tolerance: found no number as atol, allowed: {rtol: 1e-2, atol: 1e-2}"),
+        (", atol: 0", "", 11, "tolerance: found no number as atol, allowed: {rtol: 1e-2, atol: 1e-2}"),
+        ("flops: 2*M*N", "flops: 2**201", 12, None),
+        ("      x: {", "      1x: {", 7, "inputs: found the name '1x', allowed: letters, digits and _, each name once"),
+        ("values: constant", "values: [constant]", 8, "inputs.w.values: found a list, allowed: normal, uniform, constant, integers"),
+        ("mode: fast", "mode: fast, mode: slow", 9, "arguments: found the name 'mode', allowed: letters, digits and _, each name once"),
+    ],
+)  # fmt: skip
+def test_limits_are_told_with_what_is_allowed(read, old, new, line, says):
+    assert old in ENTRY
+    with pytest.raises(ShapesError) as error:
+        read(ENTRY.replace(old, new))
+    assert error.value.line == line and (says is None or str(error.value).endswith(f":{line}: {says}"))
+
+
+def test_zero_flops_and_the_largest_are_taken(read):
+    for flops in (0, 2**200):
+        assert read(ENTRY.replace("2*M*N", str(flops)))[0].own.flops == flops
+
+
+def test_arguments_are_plain_data_and_arithmetic_is_computed(read):
+    for case, rows in zip(read(ENTRY), (1, 2)):
+        assert dict(case.own.arguments) == {"eps": 1e-6, "mode": "fast", "rows": rows, "sizes": [1, 2]}
+    one = read(ENTRY.replace("{arithmetic: M//128}", "{arithmetic: M, more: 1}"))[0]
+    assert dict(one.own.arguments)["rows"] == {"arithmetic": "M", "more": 1}

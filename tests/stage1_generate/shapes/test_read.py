@@ -213,3 +213,98 @@ def test_ranks_are_an_axis_and_an_error_names_their_line(shapes):
     assert [(case.ranks, case.name.rpartition("_")[2]) for case in cases] == [(1, "lnc1"), (4, "ranks4")]
     with pytest.raises(ShapesError, match="2: 129 ranks at lnc 1 do not fit on a server of trn2"):
         shapes(f"cases:\n  - {MATMUL[:-1]}, ranks: 129}}")
+
+
+def sizes(shapes, text):
+    return [
+        dict(case.dims)["M"]
+        for case in shapes(f"cases:\n- {{kernel: matmul, implementation: nki, M: {text}, K: 128, N: 512}}")
+    ]
+
+
+LARGEST = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1", [1]),
+        (str(LARGEST), [LARGEST]),
+        ("5:5:1", [5]),
+        ("1:10:4", [1, 5, 9]),
+        ("1:9:4", [1, 5, 9]),
+        (f"[{LARGEST}:{LARGEST}:{LARGEST}]", [LARGEST]),
+    ],
+)
+def test_a_size_is_from_one_to_the_largest_of_32_bits(shapes, text, found):
+    assert sizes(shapes, text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("0", f"M: found 0, allowed: a positive whole number, a list of them, or a range start:stop:step, from 1 to {LARGEST}"),
+        (str(LARGEST + 1), f"M: found {LARGEST + 1}, allowed: a positive whole number, a list of them, or a range start:stop:step, from 1 to {LARGEST}"),
+        ("5:4:1", "M: found 5:4:1, allowed: start:stop:step with start <= stop, step >= 1"),
+        ("1:2:0", f"M: found 1:2:0, allowed: a positive whole number, a list of them, or a range start:stop:step, from 1 to {LARGEST}"),
+        ("1:2", "M: found '1:2', allowed: a positive whole number, a list of them, or a range start:stop:step"),
+        ("'5'", "M: found the text '5', allowed: a positive whole number, a list of them, or a range start:stop:step"),
+        ("[]", "M: found an empty list, allowed: a positive whole number, a list of them, or a range start:stop:step"),
+    ],
+)  # fmt: skip
+def test_what_is_no_size_says_what_is_allowed(shapes, text, says):
+    with pytest.raises(ShapesError) as error:
+        sizes(shapes, text)
+    assert str(error.value).endswith(f"shapes.yaml:2: {says}")
+
+
+def test_a_range_and_a_list_have_a_most_of_values(shapes, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_CASES", 4)
+    assert sizes(shapes, "1:4:1") == sizes(shapes, "[1:2:1, 3, 4]") == [1, 2, 3, 4]
+    with pytest.raises(ShapesError, match="M: found a range of more than 4 values, allowed: at most 4"):
+        sizes(shapes, "1:5:1")
+    with pytest.raises(ShapesError, match="M: found more than 4 values, allowed: at most 4"):
+        sizes(shapes, "[1:2:1, 3, 4, 5]")
+
+
+def test_a_file_has_a_most_of_bytes(tmp_path, monkeypatch):
+    path = tmp_path / "shapes.yaml"
+    path.write_text(text := f"cases:\n- {MATMUL}\n")
+    for most in (len(text), 1 << 20):
+        monkeypatch.setattr(reading, "MAX_BYTES", most)
+        assert len(read_shapes(path)) == 1
+    path.write_text(text + "#" * ((1 << 20) + 1 - len(text)))
+    with pytest.raises(ShapesError) as error:
+        read_shapes(path)
+    assert str(error.value) == f"{path}: larger than 1 MiB, so this is no shapes file"
+
+
+def test_a_file_that_cannot_be_read_is_named_first(tmp_path):
+    with pytest.raises(ShapesError) as error:
+        read_shapes(tmp_path / "none.yaml")
+    assert str(error.value) == f"{tmp_path / 'none.yaml'}: cannot read the shapes file: No such file or directory"
+    (tmp_path / "a.yaml").write_bytes(b"ab\xff")
+    with pytest.raises(ShapesError) as error:
+        read_shapes(tmp_path / "a.yaml")
+    assert str(error.value) == f"{tmp_path / 'a.yaml'}: not text: byte 2 is not UTF-8"
+
+
+def test_nesting_and_values_have_a_most(shapes, monkeypatch):
+    text = "cases:\n- " + MATMUL  # a mapping, a list, a mapping; 14 nodes
+    monkeypatch.setattr(reading, "MAX_DEPTH", 3)
+    assert len(shapes(text)) == 1
+    monkeypatch.setattr(reading, "MAX_DEPTH", 2)
+    with pytest.raises(ShapesError, match="shapes.yaml:2: nested more than 2 deep, so this is no shapes file"):
+        shapes(text)
+    monkeypatch.setattr(reading, "MAX_DEPTH", 32)
+    monkeypatch.setattr(reading, "MAX_NODES", 14)
+    assert len(shapes(text)) == 1
+    monkeypatch.setattr(reading, "MAX_NODES", 13)
+    with pytest.raises(ShapesError, match="shapes.yaml:2: found more than 13 values, allowed: at most 13; use lists"):
+        shapes(text)
+
+
+def test_an_lnc_that_a_chip_has_not_is_told_on_its_line(shapes):
+    with pytest.raises(ShapesError) as error:
+        shapes("cases:\n- kernel: matmul\n  implementation: nki\n  M: 1\n  K: 1\n  N: 1\n  ranks: 1\n  lnc: 3\n")
+    assert error.value.line == 8
