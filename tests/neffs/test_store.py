@@ -91,7 +91,7 @@ def test_a_store_of_another_user_is_read_and_never_written(store, fill, case, mo
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     assert store.names() == [bundle.name for bundle in store.bundles()] == [case.name]
     for use in (store.create, lambda: store.publish(case.name, fill), lambda: store.lock(case.name)):
-        with pytest.raises(StoreError, match="belongs to another user"):
+        with pytest.raises(StoreError, match=f"^{store.path}: belongs to another user"):
             use()
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 import sys
@@ -8,10 +9,11 @@ from click.testing import CliRunner
 
 from neff_bench.doors.tune_cli import tune
 from neff_bench.sdk.identify import newest_published
+from neff_bench.stage1_generate import doctor as looking
 from neff_bench.stage1_generate import sdk_parts
 from neff_bench.stage1_generate.cli import generate
-from neff_bench.stage1_generate.doctor import doctor
-from neff_bench.stage1_generate.host import AWS_INDEX
+from neff_bench.stage1_generate.doctor import LOW_DISK_BYTES, Ability, Report, doctor
+from neff_bench.stage1_generate.host import AWS_INDEX, Devices, Holder, Package, Tool
 from neff_bench.stage2_profile.cli import profile
 from neff_bench.system import compiled
 from tests.neuron_ls import announced, devices, install
@@ -184,3 +186,93 @@ def test_parts_that_are_not_compiled_are_a_line_of_doctor_and_of_each_command(mo
     for done in (built, profiled, tuned):
         assert done.exit_code == 0, done.stderr
         assert done.stderr.count("the simulator works without its compiled parts (about 3") == 1
+
+
+NO_DEVICES = Devices((), None, None, None, (), None, None, None, ())
+BUSY = Devices(("/dev/neuron0", "/dev/neuron1"), 8, 4, 2, (1,), "2.21", "/opt/libnrt.so.1", "trn2.3xlarge", (Holder(7, "python", ("/dev/neuron1",)),))  # fmt: skip
+EXPLORER = (Tool("neuron-explorer", "/opt/neuron-explorer", "2.30"), Tool("neuron-ls", None, None))
+PACKAGES = (
+    Package("nki", "ok", "0.4"),
+    Package("neuronx-cc", "placeholder", "0.0.1"),
+    Package("torch", "absent", None),
+)
+
+
+def said_of(**changes):
+    sdk = sdk_parts.Sdk(None, (), None, (), ())
+    told = {
+        "python": "3.11", "toolchain": "sim", "profile": "simulated", "core": "compiled", "packages": PACKAGES, "tools": EXPLORER,
+        "devices": BUSY, "nkilib": None, "out": "out.neffs", "free_bytes": 3 << 29, "sdk": sdk, "judged_by": "2.30",
+        "implementations": (Ability("mlp", "nki", None), Ability("mlp", "isa", "no SDK")), "problems": (), "warnings": (),
+    }  # fmt: skip
+    found = looking.answer(Report(**{**told, **changes}))
+    return {(record["part"], record["name"]): record["value"] for record in found.records}, found.grids[-1].notes
+
+
+@pytest.mark.parametrize(
+    ("changes", "part", "name", "value"),
+    [
+        ({}, "Host", "free disk", "1.5 GiB for the store out.neffs"), ({"free_bytes": None}, "Host", "free disk", "unknown for the store out.neffs"),
+        ({}, "Host", "devices", "2, 1 of them in use"), ({"devices": NO_DEVICES}, "Host", "devices", "none"),
+        ({}, "Host", "NeuronCores", "8 physical, 4 logical (LNC 2); busy: device 1"), ({"devices": NO_DEVICES}, "Host", "NeuronCores", "unknown"),
+        ({}, "Host", "instance", "trn2.3xlarge"), ({"devices": NO_DEVICES}, "Host", "instance", "unknown"),
+        ({}, "Host", "driver", "2.21"), ({"devices": NO_DEVICES}, "Host", "driver", "not loaded (aws-neuronx-dkms)"),
+        ({}, "Host", "runtime", "/opt/libnrt.so.1"), ({"devices": NO_DEVICES}, "Host", "runtime", "absent: no libnrt (aws-neuronx-runtime-lib)"),
+        ({}, "Host", "nki-library", "not found (--nkilib, NKILIB_PATH)"), ({"nkilib": "/lib"}, "Host", "nki-library", "/lib"),
+        ({}, "What runs here", "build kernels", "embedded, simulated"), ({"toolchain": "neuron"}, "What runs here", "build kernels", "AWS Neuron SDK"),
+        ({}, "What runs here", "profile them", "simulated (neuron-sim)"), ({"profile": None}, "What runs here", "profile them", "no"),
+        ({"profile": "device"}, "What runs here", "profile them", "on the device"), ({}, "Packages", "nki", "0.4"),
+        ({}, "Packages", "neuronx-cc", "0.0.1 placeholder"), ({}, "Packages", "torch", "absent"),
+        ({}, "Tools", "neuron-explorer", "/opt/neuron-explorer  2.30"), ({}, "Tools", "neuron-ls", "absent"),
+        ({}, "Implementations", "mlp nki", "can be built"), ({}, "Implementations", "mlp isa", "no SDK"),
+        ({}, "SDK", "release", "none: no part of the AWS Neuron SDK is installed"),
+    ],
+)  # fmt: skip
+def test_each_line_of_the_doctor_says_what_is_there(changes, part, name, value):
+    assert said_of(**changes)[0][part, name] == value
+
+
+def test_the_last_line_says_whether_kernels_can_be_built_and_profiled():
+    assert said_of(warnings=("w",))[1] == ["warning: w", "Kernels can be built and profiled here."]
+    assert said_of(problems=("p",))[1] == ["problem: p", "Kernels cannot be built and profiled here."]
+
+
+@pytest.mark.parametrize(
+    ("why", "profile", "free", "problems"),
+    [
+        (None, "simulated", None, ()), (None, "simulated", LOW_DISK_BYTES // 16, ()), ("no", None, 5 << 20, ("no implementation of any kernel can be built", "nothing can be profiled", "only 5 MiB free for out")),
+        (None, "device", LOW_DISK_BYTES // 16 - 1, (f"only {(LOW_DISK_BYTES // 16 - 1) >> 20} MiB free for out",)),
+    ],
+)  # fmt: skip
+def test_a_host_without_builds_profiles_or_disk_has_problems(why, profile, free, problems):
+    abilities = (Ability("mlp", "isa", "no SDK"), Ability("mlp", "nki", why))
+    assert looking._problems(abilities, profile, free, Path("out")) == problems
+
+
+def test_a_device_profiles_with_its_driver_and_a_tool():
+    assert looking._profile(EXPLORER, BUSY) == "device"
+    for tools, found in (
+        (EXPLORER[1:], BUSY),
+        (EXPLORER, NO_DEVICES),
+        (EXPLORER, dataclasses.replace(BUSY, driver=None)),
+    ):
+        assert looking._profile(tools, found) == "simulated"
+
+
+def test_what_a_device_lacks_is_a_warning():
+    assert looking._warnings((PACKAGES[0],), BUSY, EXPLORER, "neuron") == ("process 7 (python) uses /dev/neuron1",)
+    bare = dataclasses.replace(BUSY, driver=None, runtime=None, holders=())
+    assert looking._warnings((), bare, (), "sim") == (
+        "there are Neuron devices, but the driver is not loaded (aws-neuronx-dkms)",
+        "there are Neuron devices, but no runtime: libnrt.so.1 is absent (aws-neuronx-runtime-lib)",
+        "there are Neuron devices, but no profiler (aws-neuronx-tools); profiles will be simulated",
+        "there are Neuron devices, but no compiler of the SDK in this environment; is it activated?",
+    )
+    assert looking._warnings((), NO_DEVICES, (), "sim") == ()
+    [placeholder] = looking._warnings(PACKAGES, NO_DEVICES, (), "sim")
+    assert placeholder == f"neuronx-cc 0.0.1 is the empty placeholder from PyPI; the real one comes from {AWS_INDEX}"
+
+
+def test_a_problem_is_exit_code_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(looking, "_problems", lambda *_: ("broken",))
+    assert run("--toolchain", "sim", "--out", str(tmp_path)).exit_code == 1

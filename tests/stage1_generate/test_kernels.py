@@ -107,7 +107,7 @@ DECLARED = {
     # FLOPs, bytes of inputs and outputs at two bytes each, tolerances that are the kernel's own
     "matmul": (2 * 3 * 4 * 5, 2 * (12 + 20 + 15), FP8),
     "tiled_matmul": (2 * 3 * 4 * 5, 2 * (12 + 20 + 15), FP8),
-    "exp": (0, 2 * (15 + 15), {}),
+    "exp": (0, 2 * (15 + 15), {"float32": (1e-3, 1e-3), "bfloat16": (2e-2, 1e-2), "float16": (5e-3, 5e-3)}),
     "mlp": (6 * 2 * 3 * 128 * 6, 2 * (2 * 3 * 128 * 2 + 3 * 128 * 6), {}),
     "qkv": (2 * 2 * 3 * 128 * 8 * 16, 2 * (2 * 3 * 128 + 128 * 128 + 2 * 3 * 128), {}),
     "output_projection": (2 * 2 * 3 * 4 * 16 * 32, 2 * (2 * 3 * 4 * 16 + 4 * 16 * 32 + 2 * 3 * 32), {}),

@@ -35,6 +35,10 @@ def write(tmp_path):
         ("import typing\nif typing.TYPE_CHECKING:\n  import a", "", ["typing"]),
         ("from importlib import import_module\nm = import_module('a.b')", "", ["importlib.import_module", "a.b"]),
         ("__all__ = ['a']", "p", ["p.a"]),
+        ("x = ['a']", "p", []),
+        ("__all__ = ['a']", "", []),
+        ("__all__ = [1, 'a']", "p", ["p.a"]),
+        ("__all__ = names", "p", []),
         ("import a; import b\nthis is no Python", "", []),
     ],
 )
