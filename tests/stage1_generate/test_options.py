@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from neff_bench.errors import WrongCall
+from neff_bench.stage1_generate.cli import generate
 from neff_bench.stage1_generate.options import Options
 
 
@@ -42,3 +43,16 @@ def test_a_script_may_have_arguments(tmp_path):
     (tmp_path / "a.py").write_text("")
     Options(script=tmp_path / "a.py", script_arguments=("x",)).check()
     Options().check()
+
+
+@pytest.mark.parametrize(
+    ("flag", "least", "said"),
+    [("--jobs", 1, None), ("--timeout", 0, 1800), ("--memory", 0, None), ("--toolchain", None, "auto")],
+)
+def test_an_option_says_its_range_and_its_default(flag, least, said):
+    [found] = [one for one in generate.params if flag in one.opts]
+    assert getattr(found.type, "min", None) == least and getattr(found.type, "max", None) is None
+    assert found.default == said and bool(found.show_default) == (said is not None)
+    assert not getattr(found.type, "min_open", False) or flag in ("--timeout", "--memory")
+    flags = [one for one in generate.params if getattr(one, "is_flag", False) and one.name != "version"]
+    assert len(flags) == 9 and not any(one.default for one in flags)

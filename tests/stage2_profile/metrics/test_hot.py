@@ -9,7 +9,15 @@ from click.testing import CliRunner
 
 from neff_bench.errors import WrongCall
 from neff_bench.stage2_profile.cli import profile
-from neff_bench.stage2_profile.metrics.hot import CONTROL, Line, hot_instructions, hot_lines, parse_search, read_events
+from neff_bench.stage2_profile.metrics.hot import (
+    CONTROL,
+    Event,
+    Line,
+    hot_instructions,
+    hot_lines,
+    parse_search,
+    read_events,
+)
 from neff_bench.stage2_profile.metrics.hot_report import Hot, answer, cut
 from neff_bench.stage2_profile.metrics.rows import Row
 
@@ -205,3 +213,9 @@ def test_what_an_instruction_waits_for_does_not_take_the_place_of_its_operands()
     waits, tensors = "S[14] (qGpSimdDynamic)>=96 S[6] (Vector)++@complete", "src=fp32@0x4230[1,1,1,1][2,1,1,1]"
     assert cut(f"{waits} {tensors}") == tensors
     assert cut(waits) == waits
+
+
+def test_an_engine_that_only_waited_has_no_percent():
+    events = [Event("Tensor", "k.py:3", "MATMUL", "", "core 0", 0.0, 0.0, 5.0)]
+    [line] = hot_lines(events, lambda event: True, 9)
+    assert (line.percent, line.time_us, line.wait_us, line.count) == (0.0, 0.0, 5.0, 1)

@@ -94,6 +94,9 @@ def test_several_executions_have_their_median_and_counts_stay_whole():
     assert found["total_time_us"] == pytest.approx(9.0) and found["matmul_instruction_count"] == 4
     assert type(found["matmul_instruction_count"]) is int and found["executions"] == 2
     assert values(METRICS, Evidence())["executions"] == 0 and values(METRICS, Evidence())["capture_count"] is None
+    assert numbers(trace(total_time_s=8.25e-6))["total_time_us"] == pytest.approx(8.25)
+    several = values(METRICS, Evidence(captures=((), (), ())))
+    assert several["capture_count"] == 3
     assert interquartile_range([1.0, 2.0, 3.0, 4.0, 9.0]) == 2.0
 
 
