@@ -2,11 +2,13 @@
 answer. In between the command handles signals (system/signals.py)."""
 
 import _signal  # the module `signal` imports others first, and Ctrl-C could come meanwhile
+import gc
 import os
 import sys
 
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # one that is ignored (nohup) stays so
     _signal.signal(_signal.SIGINT, lambda *_: os._exit(130))
+gc.disable()  # what is imported stays: to look through it for garbage is a twentieth of a short command's time
 
 
 def _said_version() -> bool:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from neff_bench.chips.calibration_option import calibration_option
 from neff_bench.errors import WrongCall, meant
 from neff_bench.stage1_generate.options import Options
-from neff_bench.system.compiled import slow_notice
 from neff_bench.system.signals import Ended, Stop, stoppable
 from neff_bench.terminal import streams
 from neff_bench.terminal.command import command
@@ -204,6 +203,8 @@ def _build(work: list[Job], waiting: list[Job], keys: Keys, options: Options, st
     from neff_bench.terminal.progress import progress
 
     with _builder(waiting, keys, options, stop) as (builder, workers):
+        from neff_bench.system.compiled import slow_notice
+
         streams.notice(f"building with the {_TOOLCHAINS[keys.toolchain.name]}")
         if keys.toolchain.name == "sim" and (slow := slow_notice()) is not None:
             streams.notice(slow)

@@ -50,6 +50,7 @@ class Command(click.Command):
         atexit.register(gc.freeze)
         usual = gc.get_threshold()
         gc.set_threshold(_COLLECT_AFTER)
+        gc.enable()
         code = _answered(lambda: super(Command, self).main(args, prog_name, standalone_mode=False, **extra))
         gc.set_threshold(*usual)
         sys.exit(code)
