@@ -212,7 +212,17 @@ class Program(msgspec.Struct, frozen=True, dict=True):
 
 def encode(program: Program) -> bytes:
     """Return the MessagePack bytes of the program."""
-    return msgspec.msgpack.encode(program, enc_hook=list)
+    return msgspec.msgpack.encode(program, enc_hook=_recorded)
+
+
+def _recorded(steps: Sequence[Instruction]) -> msgspec.Raw:
+    """Return the bytes of the instructions of a recording, which are made one after the other: none is kept."""
+    encoder = msgspec.msgpack.Encoder()
+    head = encoder.encode([None] * len(steps))  # each None is one byte
+    whole = bytearray(head[: len(head) - len(steps)])
+    for step in steps:
+        encoder.encode_into(step, whole, -1)
+    return msgspec.Raw(whole)
 
 
 def decode(data: bytes) -> Program:

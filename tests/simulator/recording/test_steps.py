@@ -1,5 +1,6 @@
 """The columns of a recording are the instructions that a list would hold."""
 
+import msgspec
 import pytest
 
 from neff_bench.simulator.compiler.program.columns import table_of
@@ -44,6 +45,13 @@ def test_instructions_are_those_of_a_list_and_come_back_from_a_file(program):
         steps[8]
     assert decode(encode(program)).cores == (tuple(made),)
     assert compiled().Steps(made) == made
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 65535, 65536])
+def test_instructions_are_written_as_those_of_a_list(program, count):
+    many = (list(program.cores[0]) * (count // 8 + 1))[:count]
+    written = encode(msgspec.structs.replace(program, cores=(compiled().Steps(many),)))
+    assert written == encode(msgspec.structs.replace(program, cores=(tuple(many),)))
 
 
 def test_what_is_left_out_and_renamed_is_seen_in_the_rest_only(program):
