@@ -5,7 +5,7 @@ import json
 import pytest
 
 from neff_bench.parsers.container import read_container
-from neff_bench.parsers.debug_info import StreamLabels, _entry, align, read_labels
+from neff_bench.parsers.debug_info import StreamLabels, _entry, _in_one_piece, align, read_labels
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.event_tables import read_timeline
 from neff_bench.parsers.source_files import source_files
@@ -118,9 +118,34 @@ def test_the_neff_of_another_program_is_refused(pair, files, write):
 def test_slots_outside_of_the_compilers_are_the_runtimes():
     labels = StreamLabels(("first", None, "last"), (True, False, True), 0, 2)
     assert [labels.of(pc) for pc in (0, 1, 2)] == [("first", "compiled"), (None, "unaligned"), ("last", "compiled")]
+    assert [labels.of(pc) for pc in (-1, 3)] == [(None, "runtime")] * 2
+    longer = StreamLabels((None, "first", "last"), (False, True, True), 1, 2)
+    assert longer.of(0) == (None, "runtime")
     assert labels.of(-1) == labels.of(3) == (None, "runtime")
 
 
 def test_a_value_is_the_number_of_an_entry_or_stands_for_itself():
     values = ["0", "1", "2", "name", None]
     assert [_entry(["first", "second"], value) for value in values] == ["first", "second", "2", "name", ""]
+
+
+def slots(text):
+    """A slot of 64 bytes for each letter; those between M and P are what the loader replaces or drops."""
+    return [bytes([ord(letter)]) * 64 for letter in text]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "loaded", "places"),
+    [
+        ("", "ab", [None, None]), ("ab", "", []), ("ab", "xaby", [None, 0, 1, None]), ("ab", "ab", [0, 1]),
+        ("ab", "axb", [0, None, 1]), ("ab", "xy", [None, None]), ("aab", "aaab", [None, 0, 1, 2]),
+    ],
+)  # fmt: skip
+def test_a_loaded_slot_is_laid_over_the_compiled_one_that_it_came_from(compiled, loaded, places):
+    assert align(slots(compiled), slots(loaded)) == places
+
+
+def test_a_stream_that_lies_in_two_places_is_in_none_as_a_whole():
+    assert _in_one_piece(slots("ab"), slots("abab")) is None
+    assert _in_one_piece(slots("ab"), slots("xab")) == 1 and _in_one_piece(slots("ab"), slots("a")) is None
+    assert _in_one_piece([], slots("a")) is None

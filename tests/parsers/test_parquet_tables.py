@@ -8,6 +8,7 @@ import pytest
 
 from neff_bench.parsers.errors import ParseError
 from neff_bench.parsers.event_tables import read_timeline, timeline_of_json
+from neff_bench.parsers.parquet_tables import _packet
 from neff_bench.simulator.commands.view import load_profile, tables_of, write_parquet
 from neff_bench.simulator.files.neff import write_neff
 from tests.simulator.programs import matmul
@@ -133,3 +134,29 @@ def test_a_table_without_durations_has_those_from_begin_to_end(directory):
     assert (row.timestamp, row.duration) == (1_000_500, 40)
     (row,) = read_timeline(directory(Instruction=[{**INSTRUCTION, "duration_ns": 7, "end_ts": 1_000_540}])).instructions
     assert row.duration == 7
+
+
+PACKET = {"timestamp": 5, "duration": 7, "transfer_size": 512, "subgraph": "sg00"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "subgroup", "engine", "queue", "trigger"),
+    [
+        ({"dma_queue": 3, "dma_engine": 17}, "Q3-E17", "17", "3", -1), ({"dma_queue": 3, "dma_engine": 0}, "Q3-E0", "0", "3", -1),
+        ({"dma_queue": 3, "queue_name": "qSP"}, "qSP", "", "3", -1), ({"dma_queue": 3}, "Q3", "", "3", -1),
+        ({"dma_queue": 0, "dma_engine": 1, "trigger": 0}, "Q0-E1", "1", "0", 0),
+    ],
+)  # fmt: skip
+def test_a_packet_has_the_name_of_its_queue_and_engine(fields, subgroup, engine, queue, trigger):
+    row = _packet({**PACKET, **fields}, True)
+    assert (row.subgroup, row.dma_engine, row.dma_queue, row.trigger) == (subgroup, engine, queue, trigger)
+    assert (row.timestamp, row.duration, row.transfer_size) == (5, 7, 512)
+    bare = _packet({"timestamp": 5, "subgraph": "sg00", "dma_queue": 1}, False)
+    assert (bare.duration, bare.transfer_size, bare.queue_type, bare.variable, bare.nki_call_stack) == (
+        0,
+        0,
+        "",
+        "",
+        (),
+    )
+    assert not hasattr(bare, "trigger")
