@@ -109,6 +109,26 @@ def test_a_commit_that_is_added_again_replaces_its_values(history, add):
     assert history("check").returncode == 0
 
 
+def test_what_was_added_is_told_and_what_it_replaced(history, tmp_path):
+    (tmp_path / "rows.json").write_text(json.dumps([ROW]))
+    words = ("add", "rows.json", "--commit", "0123456789abcdef", "--date", "2026-01-01")
+    told = [history(*words).stderr.strip() for _ in range(2)]
+    assert told == ["1 row, 2 values at 0123456789ab", "1 row, 2 values at 0123456789ab, 2 of them replaced"]
+    (tmp_path / "rows.json").write_text(json.dumps([{"case": "x", "status": "unprofiled"}]))
+    done = history(*words)
+    assert (done.returncode, "rows.json: no row to add that was profiled or failed" in done.stderr) == (2, True)
+
+
+def test_show_is_a_table_of_changes(history, add):
+    add(1)
+    add(2, total_time_us=0.0, hbm_read_bytes=1100)
+    add(3, total_time_us=30.0, hbm_read_bytes=1100)
+    assert len(history("show", "--format", "csv").stdout.splitlines()) == 4
+    table = history("show").stdout
+    assert "+10.00 %" in table and "-100.00 %" in table and table.count("better") == 1 and table.count("worse") == 2
+    assert history("show", "--metric", "none").stdout == "no change\n"
+
+
 @pytest.mark.parametrize("beside", [0, 1])
 def test_a_case_that_no_longer_builds_got_worse_and_comes_back_better(history, add, tmp_path, beside):
     add(1)
