@@ -400,7 +400,7 @@ def test_an_engine_works_for_its_share_of_the_kernels_own_time():
 
 
 def test_a_path_that_is_known_already_is_not_worked_out_again():
-    steps = [PathStep(0, 0.0, 5.0, "Vector")]
+    steps = [PathStep(0, 0.0, 5.0, (("Vector", 5.0),))]
     assert Facts(Timeline("x", False, {}, [row(0, 10)], [], []), steps).path is steps
 
 
