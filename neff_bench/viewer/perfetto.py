@@ -26,7 +26,7 @@ from neff_bench.parsers.formats.perfetto import (
 )
 from neff_bench.parsers.wire import BYTES, FIXED64, VARINT, encode_field, encode_message, encode_tag
 from neff_bench.parsers.wire_columns import Encoded, fixed64, joined, messages, varints
-from neff_bench.viewer.critical_path import critical_path
+from neff_bench.viewer.critical_path import PathStep, critical_path
 
 SEQUENCE = 1
 ENGINE_ORDER = ("Sync", *(TITLES[ENGINES.index(engine)] for engine in SHOWN if engine != "sync"))
@@ -199,7 +199,7 @@ def to_perfetto(timelines: Sequence[Timeline]) -> bytes:
     next_arrow = 1
     for timeline in timelines:
         group = writer.track(f"{timeline.path}{' (SIMULATED)' if timeline.simulated else ''}")
-        path = np.array([step.index for step in critical_path(timeline)], np.int64)
+        path = critical_path(timeline)
         _write_dma(writer, group, timeline.dma)
         _write_instructions(writer, group, timeline.instructions, path, next_arrow)
         _write_usage(writer, group, timeline.usage)
@@ -237,15 +237,15 @@ def _text_or_number(writer: _Writer, key: str, rows: Sequence[DmaRow], name: str
 
 
 def _write_instructions(
-    writer: _Writer, group: int, rows: Sequence[InstructionRow], path: Any, first_arrow: int
+    writer: _Writer, group: int, rows: Sequence[InstructionRow], steps: Sequence[PathStep], first_arrow: int
 ) -> None:
     lanes = _lanes(rows, ("subgraph", "subgroup"), lambda *key: key)
     order = {engine: place for place, engine in enumerate(ENGINE_ORDER)}
     by_engine = sorted(lanes.items(), key=lambda lane: (order.get(lane[0][1], len(order)), lane[0]))
     ends, begins, on_path = np.full((3, len(rows)), ABSENT)
+    path = np.array([step.index for step in steps], np.int64)
     ends[path[1:]] = begins[path[:-1]] = first_arrow + np.arange(len(path) - 1)
-    if len(path) > 1:
-        on_path[path] = writer.texts["yes"]
+    on_path[path] = [writer.texts[", ".join(dict(step.spent_ns))] for step in steps]
     arguments = [
         writer.number("pc", np.maximum(field_of(rows, "pc", ABSENT), ABSENT)),
         writer.number("waited_ns", np.maximum(_rounded(rows, "evt_wait_time"), 0)),

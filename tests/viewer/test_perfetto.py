@@ -95,7 +95,13 @@ def test_each_row_is_one_slice_at_its_time_on_its_track(read):
 
 def test_slices_carry_what_the_row_says(read):
     (copy,) = [one[4] for one in read.slices if one[1] == "COPY"]
-    assert copy == {"pc": 1, "waited_ns": 0, "line": "mm.py:3", "called_from": "k.py:9", "critical_path": "yes"}
+    assert copy == {
+        "pc": 1,
+        "waited_ns": 0,
+        "line": "mm.py:3",
+        "called_from": "k.py:9",
+        "critical_path": "Vector, latency",
+    }
     assert {one[4]["bytes"] for one in read.slices if one[1] in "xy"} == {512}
 
 
