@@ -208,11 +208,13 @@ def _last_packets(timeline: Timeline, ids: IdIndex, count: int) -> np.ndarray:
     trigger = ids.find(field_of(packets, "trigger", -1))
     end = np.maximum(numbers(packets, "timestamp") + numbers(packets, "duration"), 0.0)
     is_data = numbers(packets, "transfer_size") > SEMAPHORE_BYTES
-    last = np.full((2, count), -np.inf)
-    for ends, those in zip(last, (trigger >= 0, is_data & (trigger >= 0))):
-        np.maximum.at(ends, trigger[those], end[those])
-    found = np.where(np.isinf(last[1]), last[0], last[1])  # a packet of data can be as small as a semaphore's
-    return np.where(np.isinf(found), np.nan, found)
+    last = np.full(count, -np.inf)
+    # Where no packet is larger than a semaphore's, data is as small.
+    for those in (is_data, ~is_data):
+        those = np.flatnonzero(those & (trigger >= 0))
+        those = those[np.isinf(last[trigger[those]])]
+        np.maximum.at(last, trigger[those], end[those])
+    return np.where(np.isinf(last), np.nan, last)
 
 
 def _on_engine(engine: np.ndarray, start: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from neff_bench.parsers.event_tables import read_timeline, timeline_of_json
 from neff_bench.parsers.parquet_tables import _packet
 from neff_bench.simulator.commands.view import load_profile, tables_of, write_parquet
 from neff_bench.simulator.files.neff import write_neff
-from tests.simulator.programs import matmul
+from tests.simulator.programs import matmul, meeting
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -40,9 +40,10 @@ INSTRUCTION = {
 }
 
 
-def test_the_simulators_tables_and_its_json_are_one_timeline(tmp_path):
+@pytest.mark.parametrize("program", [matmul(lnc=2), meeting()], ids=lambda program: program.name)
+def test_the_simulators_tables_and_its_json_are_one_timeline(tmp_path, program):
     neff = str(tmp_path / "file.neff")
-    write_neff(matmul(lnc=2), neff)
+    write_neff(program, neff)
     profile = load_profile(neff, None)
     write_parquet(profile, neff, "x.ntff", str(tmp_path / "parquet"))
     tables = read_timeline(tmp_path / "parquet", linked=True)

@@ -139,3 +139,17 @@ class ProgramBuilder:
         tile = self.sbuf(shape, dtype)
         self.do(op, {"dst": tile}, {operand: source, **(more or {})}, engine, **attributes)
         return tile
+
+
+def meeting():
+    """Two cores that load a tile each, of which the second has more to do, meet, and store."""
+    b = ProgramBuilder(lnc=2)
+    source, out = b.input("x", (128, 512), "float32"), b.output("y", (128, 512), "float32")
+    for core in range(2):
+        tile = b.sbuf((128, 512), "float32", core)
+        b.copy(tile, source, core, line="k.py:1")
+        for _ in range(12 * core):
+            b.do("tensor_copy", {"dst": tile}, {"src": tile}, "vector", core, "k.py:2")
+        b.do("core_barrier", {"data": tile}, {"data": tile}, "gpsimd", core, "k.py:3", cores=[0, 1], sync=0)
+        b.copy(out, tile, core, line="k.py:4")
+    return b.program()

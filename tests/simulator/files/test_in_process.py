@@ -15,16 +15,17 @@ from neff_bench.simulator.files.profile import full_profile
 from neff_bench.viewer.advice import advise
 from neff_bench.viewer.critical_path import critical_path
 from neff_bench.viewer.page.cases import page_of
+from tests.simulator.programs import meeting
 
 MATMUL = "neff_bench.stage1_generate.kernels.matmul_nki:matmul"
 
 
-@pytest.fixture(scope="module", params=[1, 2])
+@pytest.fixture(scope="module", params=[1, 2, "two that meet"])
 def both(request, tmp_path_factory):
     """The same program's timeline, in process and from JSON, and the program."""
-    program = record_kernel(
-        MATMUL, {"lhs": ((256, 512), "bfloat16"), "rhs": ((512, 128), "bfloat16")}, "trn2", request.param, {}
-    )
+    inputs = {"lhs": ((256, 512), "bfloat16"), "rhs": ((512, 128), "bfloat16")}
+    cores = request.param
+    program = meeting() if cores == "two that meet" else record_kernel(MATMUL, inputs, "trn2", cores, {})
     path = tmp_path_factory.mktemp("in_process") / "x.neff"
     write_neff(program, str(path))
     timed = simulated(program)
