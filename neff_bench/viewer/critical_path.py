@@ -11,6 +11,7 @@ could begin, and what set their pace: there the wait for a DMA is one class.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import dropwhile, pairwise
 from typing import Any, NamedTuple
@@ -107,10 +108,8 @@ class _Rows:
         ids = IdIndex(rows)
         packets = _last_packets(timeline, ids, len(rows))
         is_dma = _marks(rows, lambda name: name.startswith("DMA_")) | ~np.isnan(packets)  # a WRITE starts static DMAs
-        of_kernel = coded(rows, ("alignment",), lambda found: found != "runtime")
-        works = (_marks(rows, lambda name: name not in SETUP) | is_dma) & np.array(of_kernel.values, bool)[
-            of_kernel.codes
-        ]
+        of_kernel = _marks(rows, lambda found: found != "runtime", "alignment")
+        works = (_marks(rows, lambda name: name not in SETUP) | is_dma) & of_kernel
         over = np.where(is_dma, packets, end)
         done = Done(over, over + _signal_ns(timeline, is_dma))
         engines = coded(rows, ("subgroup",), str)
@@ -143,18 +142,22 @@ class _Rows:
             return ((engine, start), (BOUNDS["latency"], over)) if waited else ((engine, start),)
         if not waited:
             return ((BOUNDS["issue"], start),)
-        pace = self.paces[self.pace[index]]
-        if not pace:
+        pace = BOUNDS.get(self.paces[self.pace[index]])
+        if pace is None or math.isnan(over):
             return ((BOUNDS["dma_wait"], start),)
-        return ((BOUNDS["latency"], start), (BOUNDS[pace], self.moves[index]), (BOUNDS["latency"], over))
+        return ((BOUNDS["latency"], start), (pace, self.moves[index]), (BOUNDS["latency"], over))
 
 
 def _signal_ns(timeline: Timeline, is_dma: np.ndarray) -> np.ndarray:
     """Return how long after its end each row is known to be done; 0 where the chip is not known."""
     chip = chip_of(timeline)
-    cores = len(coded(timeline.dma, ("subgraph",), str).values)
     if chip is None:
         return np.zeros(len(is_dma))
+    core = coded(timeline.dma, ("subgraph",), str)
+    of_kernel = core.codes[
+        field_of(timeline.dma, "trigger", -1) >= 0
+    ]  # the others fetch instructions, where the file tells
+    cores = len(np.unique(of_kernel)) or len(core.values)
     return np.where(is_dma, chip.dma_done_ns(cores), chip.semaphore_ns)
 
 
@@ -188,9 +191,10 @@ def _latest(
     after = np.concatenate([at[known], second])
     signal = np.arange(len(what)) < len(known)
     over = np.concatenate([np.minimum(done.told_ns[before[known]], start[at[known]]), free[second]])
-    both = np.flatnonzero(met[after] >= 0)
+    other = met[after]
+    both = np.flatnonzero((other >= 0) & (start[what] < start[other]))
     what, signal, over = (np.concatenate([column, column[both]]) for column in (what, signal, over))
-    after = np.concatenate([after, met[after[both]]])
+    after = np.concatenate([after, other[both]])
     order = np.lexsort((signal, what, over))
     latest, by_signal, since = np.full(len(start), -1), np.zeros(len(start), bool), np.full(len(start), -np.inf)
     for column, values in ((latest, what), (by_signal, signal), (since, over)):
@@ -210,10 +214,10 @@ def _last_packets(timeline: Timeline, ids: IdIndex, count: int) -> np.ndarray:
     is_data = numbers(packets, "transfer_size") > SEMAPHORE_BYTES
     last = np.full(count, -np.inf)
     # Where no packet is larger than a semaphore's, data is as small.
-    for those in (is_data, ~is_data):
-        those = np.flatnonzero(those & (trigger >= 0))
-        those = those[np.isinf(last[trigger[those]])]
-        np.maximum.at(last, trigger[those], end[those])
+    for chosen in (is_data, ~is_data):
+        at = np.flatnonzero(chosen & (trigger >= 0))
+        at = at[np.isinf(last[trigger[at]])]
+        np.maximum.at(last, trigger[at], end[at])
     return np.where(np.isinf(last), np.nan, last)
 
 
@@ -234,9 +238,9 @@ def _last(works: np.ndarray, over: np.ndarray) -> tuple[int, float] | None:
     return last, float(over[last])
 
 
-def _marks(rows: Sequence[InstructionRow], test: Callable[[str], bool]) -> np.ndarray:
-    """Return for each row whether its opcode passes a test."""
-    found = coded(rows, ("opcode",), test)
+def _marks(rows: Sequence[InstructionRow], test: Callable[[str], bool], name: str = "opcode") -> np.ndarray:
+    """Return for each row whether its opcode, or another field, passes a test."""
+    found = coded(rows, (name,), test)
     marks: np.ndarray = np.array(found.values, bool)[found.codes]
     return marks
 

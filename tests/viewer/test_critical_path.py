@@ -164,8 +164,22 @@ def test_a_simulated_dma_is_latency_movement_and_latency():
     assert moved(dma_start_ns=25, dma_pace="hbm")[1] == ("HBM bandwidth", 45)
 
 
-def test_a_measured_wait_for_a_dma_is_one_thing():
-    assert moved() == (("DMA with its latency", 90),)
+@pytest.mark.parametrize("pace", ["", "a pace of another version"])
+def test_where_the_file_does_not_tell_the_pace_the_wait_for_a_dma_is_one_thing(pace):
+    assert moved(dma_pace=pace) == (("DMA with its latency", 90),)
+
+
+def test_a_damaged_file_whose_instructions_meet_in_a_circle_has_a_path():
+    rows = [row(1, 0, 9, "Vector"), row(2, 0, 9, "Vector", after=[3]), row(3, 0, 9, "Scalar"), row(4, 0, 9, "Scalar")]
+    rows[0].meets, rows[2].meets = 4, 2
+    rows[1].meets, rows[3].meets = 3, 1
+    assert len(path(rows)) == 1
+
+
+def test_a_dma_without_packets_is_one_thing():
+    rows = [row(1, 0, 10, "Sync", "DMA_DIRECT2D"), row(2, 900, 10, "Tensor", after=[1])]
+    rows[0].dma_pace = "dma"
+    assert spent(rows)[0] == (("DMA with its latency", 900),)
 
 
 def test_what_waits_for_the_engine_alone_waits_for_the_issue():
@@ -209,6 +223,20 @@ def said_twice(program):
     both = {BOUNDS[what]: us for what, us in told.path_us.items()}, page
     shares = [{what: time / sum(times.values()) for what, time in times.items()} for times in both]
     return (told.bound_by, shares[0]), (next(iter(page)), shares[1])
+
+
+def alone():
+    """A core that moves and works, beside one that does nothing."""
+    b = ProgramBuilder(lnc=2)
+    b.copy(b.output("y", (128, 512), "float32"), b.load_of("x", (128, 512), "float32"))
+    return b.program()
+
+
+def test_explain_and_the_page_say_the_same_where_one_core_does_nothing():
+    _same(alone())
+    timed = simulated(alone())
+    steps = critical_path(shown("x", alone(), timed.schedule, timed.timeline, timed.keys))
+    assert steps[-1].end_ns == pytest.approx(timed.schedule.cores[0].kernel_end_ns, abs=100)
 
 
 KERNELS = "neff_bench.stage1_generate.kernels."
