@@ -1,13 +1,17 @@
 """The document, without a browser."""
 
+import json
 import re
+from dataclasses import replace
 
+from neff_bench.parsers.event_rows import UsageRow
 from neff_bench.parsers.event_tables import timeline_of_json
 from neff_bench.terminal.answer import Column, Grid
 from neff_bench.viewer.page.cases import notes_of
 from neff_bench.viewer.page.differences import aligned_lines, by_counter, by_line, by_track
 from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side, events_of
+from neff_bench.viewer.roofline import Point, roofline
 from tests.simulator.programs import ProgramBuilder
 from tests.viewer.page.profiles import HOSTILE, simulated_json, small
 
@@ -109,3 +113,73 @@ def test_lines_whose_text_is_not_known_are_aligned_by_number():
     sides = [Side("A", small()), Side("B", small())]
     events = events_of(sides)
     assert all(events.lines[a] == events.lines[b] for a, b in aligned_lines(events, sides))
+
+
+def data_of(page):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def test_the_scripts_get_names_places_tracks_and_memory_of_each_case():
+    timeline = small()
+    timeline.instructions[0].opcode = "EVENT_SEMAPHORE"
+    timeline.instructions[2].nki_source_location, timeline.instructions[2].hlo_name = None, "%dot.3"
+    usage = [*reversed(timeline.usage), UsageRow(9, "psum", 0.25, "sg00"), UsageRow(9, "other", 0.5, "")]
+    side = Side("", replace(timeline, usage=usage), {"kernel.py": "\tx = 1\n"})
+    data = data_of(document("t", [Case("a", (side,)), Case("b", problem="none")]).decode())
+    first, second = data["cases"]
+    assert second == {"name": "b", "simulated": False, "count": 0}
+    assert (first["name"], first["simulated"], first["count"], first["aligned"]) == ("a", False, 6, [])
+    assert first["names"] == ["EVENT_SEMAPHORE", "MATMUL", "COPY", "lhs", "S[8]"] and first["waits"] == [0]
+    assert first["lines"] == ["kernel.py:3", "kernel.py:4", "kernel.py:9", "%dot.3"]
+    assert first["stacks"] == [[], [0], [1, 2], [3]]
+    assert first["places"] == [[0, 3], [0, 4], [0, 9], None]
+    [(file, key)] = first["files"]
+    assert file == "kernel.py" and data["texts"] == {key: "    x = 1\n"} and len(key) == 16
+    assert [track["title"] for track in first["tracks"]][:2] == ["Q1 hardware core 0", "Sync core 0"]
+    assert first["tracks"][2] == {
+        "title": "TensorMatrix core 0", "name": "TensorMatrix", "kind": "engine", "family": "tensor", "letter": "", "core": "core 0", "rows": [[3, 4]],
+    }  # fmt: skip
+    assert first["usage"] == [
+        {"title": "other", "memory": "other", "letter": "", "core": "", "values": [9, 0.5]},
+        {"title": "PSUM core 0", "memory": "psum", "letter": "", "core": "core 0", "values": [9, 0.25]},
+        {"title": "SBUF core 0", "memory": "sbuf", "letter": "", "core": "core 0", "values": [60, 0.5, 600, 0.0]},
+    ]
+    assert data["dependences"] == ["flow", "anti", "output", "ordered", "other"]
+    assert data["psum"] == [0x2000000, 0x3000000] and data["itemBytes"]["bfloat16"] == 2
+
+
+def test_a_comparison_has_no_advice_and_no_path_and_one_timeline_no_difference():
+    roofs, point = roofline("trn2", 1), Point("x", 40.0, 1e12)
+    one = document("t", [Case("a", (Side("", small()),), roofs=roofs, points=(point,))]).decode().split("<script")[0]
+    two = document("t", [Case("a", (Side("A", small()), Side("B", small())), roofs=roofs, points=(point,))]).decode().split("<script")[0]  # fmt: skip
+    titles = [re.findall(r"<h3>([^<]*)</h3>", page) for page in (one, two)]
+    shared = ["Source", "Events"]
+    assert titles[0] == ["What to do first", *shared, "Source lines and operations", "Advice", "Shares of engines and DMA", "Roofline", "Critical path", "Summary"]  # fmt: skip
+    assert titles[1] == [
+        "Difference by engine and queue",
+        "Difference by source line",
+        "Difference by counter",
+        *shared,
+        "Roofline",
+    ]
+    assert [re.findall(r'<section class="panel (\w+)">', page) for page in (one, two)] == [
+        ["heat", "list", "lines", "advice", "shares", "roofline", "path", "figures"],
+        ["tracks", "lines", "counters", "heat", "list", "roofline"],
+    ]
+    without = document("t", [Case("a", (Side("", small()),), roofs=roofs)]).decode()
+    assert "<h3>Roofline</h3>" not in without and '<select id="case">' not in without
+
+
+def test_several_cases_can_be_chosen_and_rows_have_their_rooflines():
+    grid = Grid([Column("case")], [["a"]])
+    rooflines = [(roofline("trn2", 1), [Point("x", 40.0, 1e12)])]
+    page = document("t", [Case("a", (Side("", small()),)), Case("b", problem="none")], grid, [0], rooflines).decode()
+    assert '<select id="case"><option value=0>a</option><option value=1>b</option></select>' in page
+    assert "<h3>Roofline of the rows: trn2, LNC 1</h3>" in page and "<h2>Rows</h2>" in page
+    assert '<section id="rows">' not in document("t", [Case("b", problem="none")]).decode()
+
+
+def test_text_of_a_profile_cannot_end_a_script():
+    page = document("t", [Case("</script>\u2028\u2029", (Side("", small()),))]).decode()
+    data = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1]
+    assert "<" not in data and "\u2028" not in data and "\u2029" not in data
