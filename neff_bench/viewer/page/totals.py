@@ -45,7 +45,7 @@ def track_totals(events: Events) -> list[TrackTotal]:
             continue
         works = ~waits[events.name[track.span]]
         start, end = events.start[track.span][works], events.end[track.span][works]
-        opened, closed = merged(start, end)
+        opened, closed = merged(start, end, "stable")
         moved = int(events.amount[track.span].sum()) if track.kind == "dma" else None
         count = track.span.stop - track.span.start
         found.append(TrackTotal(track.title, track.letter, track.family, count, float((closed - opened).sum()), moved))
@@ -64,7 +64,7 @@ def engine_shares(events: Events, letter: str, known: Mapping[str, float]) -> di
         spans = [np.r_[track.span] for track in tracks if (track.family, track.core) == (family, core)]
         works = np.concatenate(spans)
         works = works[~waits[events.name[works]]]
-        opened, closed = merged(events.start[works], events.end[works])
+        opened, closed = merged(events.start[works], events.end[works], "stable")
         busy[family] += float((closed - opened).sum()) / len(cores) / whole if whole else 0.0
     return busy
 
