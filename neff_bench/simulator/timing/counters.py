@@ -179,8 +179,9 @@ def _moved(schedule: Schedule, timeline: Timeline) -> list[_Moved]:
         of_transfer = np.append(timed.code.transfers.column(_kind), 0)
         for rows in core.packets():
             kinds = of_transfer[rows.transfer]
-            for number in np.flatnonzero(np.bincount(kinds)).tolist():
-                kind, mine = found[number], kinds == number
+            there = np.flatnonzero(np.bincount(kinds)).tolist()
+            for number in there:
+                kind, mine = found[number], kinds == number if len(there) > 1 else slice(None)
                 start, end = rows.start_ps[mine], rows.end_ps[mine]
                 kind.packets += len(start)
                 kind.bytes += int(rows.bytes[mine].sum())

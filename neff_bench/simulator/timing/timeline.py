@@ -118,7 +118,7 @@ class CoreTimeline:
         return len(used | {(FETCH_QUEUE, engine) for engine in fetches.engine.tolist()})
 
 
-_BATCH = 1 << 16
+_BATCH = 1 << 14
 """Packets."""
 
 UPDATES_OF_A_DMA = 16
