@@ -172,7 +172,7 @@ class Comparison:
     long as all outputs are zero."""
 
     tolerance: tuple[float, float]
-    columns: int = 1
+    columns: int
 
     out_sha256: str = ""
     ref_sha256: str = ""
@@ -261,7 +261,7 @@ Compare = Callable[[Path, Path, str, tuple[float, float], int], Comparison]
 
 
 def compare_files(
-    captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float], columns: int = 1
+    captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float], columns: int
 ) -> Comparison:
     """Compare two raw tensors of one size, whose rows have `columns` values. Raises `OSError`."""
     import numpy as np

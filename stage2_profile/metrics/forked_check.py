@@ -20,7 +20,7 @@ FEW = 16
 
 
 def compare_forked(
-    options: Options, captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float], columns: int = 1
+    options: Options, captured: Path, expected: Path, dtype: str, tolerance: tuple[float, float], columns: int
 ) -> Comparison:
     """Call `compare_files` in a child of the warm parent. Raises `OSError`."""
     argv = [sys.executable, "-m", __name__, str(captured), str(expected), dtype, *map(repr, tolerance), str(columns)]

@@ -26,11 +26,11 @@ def test_another_process_finds_the_same(tmp_path, settings, out, monkeypatch):
     files = tmp_path / "out", tmp_path / "ref"
     for file, values in zip(files, (out, [1.0, 2.0, math.inf])):
         file.write_bytes(np.array(values, np.float32).tobytes())
-    here = check.compare_files(*files, "float32", TOLERANCE)
+    here = check.compare_files(*files, "float32", TOLERANCE, 1)
     monkeypatch.delattr(forked_check, "compare_files")  # nothing is compared in this process
-    assert repr(asdict(compare_forked(settings, *files, "float32", TOLERANCE))) == repr(asdict(here))
+    assert repr(asdict(compare_forked(settings, *files, "float32", TOLERANCE, 1))) == repr(asdict(here))
 
 
 def test_what_goes_wrong_there_is_raised_here(tmp_path, settings):
     with pytest.raises(FileNotFoundError, match="out"):
-        compare_forked(settings, tmp_path / "out", tmp_path / "ref", "float32", TOLERANCE)
+        compare_forked(settings, tmp_path / "out", tmp_path / "ref", "float32", TOLERANCE, 1)
