@@ -249,7 +249,7 @@ def _value(column: Column, at: int) -> Any:
     if isinstance(column, Coded):
         return column.values[column.codes[at]]
     if isinstance(column, Links):
-        return _predecessors(column, slice(column.start[at], column.start[at + 1]))
+        return _predecessors(column, slice(column.start[:-1][at], column.start[1:][at]))
     return column[at].item()
 
 
