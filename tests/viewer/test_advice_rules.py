@@ -6,6 +6,7 @@ from neff_bench.parsers.event_rows import (
     Dependence,
     DmaRow,
     InstructionRow,
+    LinkedDmaRow,
     LinkedInstructionRow,
     Predecessor,
     Timeline,
@@ -117,6 +118,17 @@ def test_engines_that_wait_for_each_other_in_turn():
     [advice] = [advice for title, advice in said(chain(0)).items() if title.startswith(start)]
     assert advice.gain_us == pytest.approx(3.6) and "Scalar and Vector" in advice.evidence
     assert not [title for title in said(chain(1)) if title.startswith(start)]
+
+
+@pytest.mark.parametrize("opcode", ["DMA_DIRECT2D", "WRITE", "SENDRECV"])
+def test_an_engine_that_waits_for_dmas_in_turn_waits_for_no_engine(opcode):
+    work = [
+        LinkedInstructionRow(timestamp=300 * at, duration=300, subgroup="Sync" if at % 2 else "Vector", subgraph="sg00",
+                             opcode=opcode if at % 2 else "COPY", id=at, predecessors=[Predecessor(at - 1)] if at else [])
+        for at in range(24)
+    ]  # fmt: skip
+    packets = [LinkedDmaRow(300 * at, 300, 512, subgraph="sg00", trigger=at) for at in range(1, 24, 2)]
+    assert not [title for title in said(work, packets) if title.startswith("Let the engines work on different tiles")]
 
 
 def test_elementwise_instructions_of_which_each_reads_what_the_other_wrote():

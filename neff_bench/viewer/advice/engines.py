@@ -13,7 +13,7 @@ import numpy as np
 from neff_bench.parsers.event_rows import core_name
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
-from neff_bench.viewer.critical_path import IDLE
+from neff_bench.viewer.critical_path import BOUNDS, IDLE
 from neff_bench.viewer.operands import operands_in, shape_of
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _on_gpsimd(facts: Facts) -> Iterator[Advice]:
 
 def _handoffs(facts: Facts) -> Iterator[Advice]:
     """Yield the advice to pipeline: the engines of the path take as long as the busiest of them."""
-    steps = [step for step in facts.path if not facts.kind(step.index).opcode.startswith("DMA_")]
+    steps = [step for step in facts.path if not step.for_packets and step.spent_ns[0][0] != BOUNDS["issue"]]
     changes: Counter[str] = Counter()
     engines = [facts.kind(step.index).subgroup for step in steps]
     pairs = Counter(
