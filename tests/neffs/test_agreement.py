@@ -72,3 +72,18 @@ def test_a_scalar_is_declared_without_a_shape_and_has_one_element_in_a_neff():
     assert disagreement(manifest, replace(NEFF, inputs=(scalar,))) is None
     wrong = disagreement(manifest, replace(NEFF, inputs=(replace(scalar, shape=(2,)),)))
     assert wrong == "input s has the shape 2 in the NEFF, of a scalar by its declaration"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "writes"),
+    [
+        ((X,), (ACC,), False),
+        ((X,), (X,), True),
+        ((ACC,), (), True),
+        ((X,), (replace(X, name="x.must_alias_input"),), True),
+        ((), (X,), False),
+    ],
+)
+def test_a_kernel_that_returns_an_input_or_aliases_one_writes_into_it(inputs, outputs, writes):
+    manifest = replace(MANIFEST, inputs=tuple(map(declared, inputs)), outputs=tuple(map(declared, outputs)))
+    assert manifest.writes_inputs == writes

@@ -68,3 +68,11 @@ def test_an_error_in_a_later_batch_names_the_row_of_the_table(tmp_path, monkeypa
     with pytest.raises(ParseError, match=r"Expected `int`, got `str` - at `\$\[2\].pc`") as caught:
         read_timeline(path, linked=True)
     assert caught.value.offset == path.read_text().index('[{"pc": 1}')
+
+
+def test_a_file_without_a_timeline_says_what_it_is(files, write):
+    path = write("a.neff", files.neff_of(files.neff_members()))
+    with pytest.raises(ParseError) as caught:
+        read_timeline(path)
+    said = "a neff file has no timeline; expected an NTFF, a whole-profile JSON or a Parquet profile"
+    assert str(caught.value) == f"{path}: {said}"

@@ -156,3 +156,9 @@ def test_what_a_slot_waits_for_and_sets(fields, text):
 )  # fmt: skip
 def test_fields_and_codes_of_each_opcode(given, text):
     assert operands_of(given, named) == text
+
+
+def test_a_bias_is_a_number_an_address_or_nothing_that_is_known():
+    assert [operands_of(slot(0x21, (12, "4B", *four)), named) != "" for four in ((0, 0, 0, 0), (1, 0, 0, 1), (2, 0, 0, 2), (1, 0, 0, 0))] == [
+        True, True, False, False,
+    ]  # fmt: skip

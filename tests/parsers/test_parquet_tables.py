@@ -161,3 +161,4 @@ def test_a_packet_has_the_name_of_its_queue_and_engine(fields, subgroup, engine,
         (),
     )
     assert not hasattr(bare, "trigger")
+    assert _packet({**PACKET, "nki_call_stack": ["a:1", "b:2"]}, False).nki_call_stack == ("a:1", "b:2")

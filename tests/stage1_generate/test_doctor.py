@@ -3,6 +3,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -276,3 +277,14 @@ def test_what_a_device_lacks_is_a_warning():
 def test_a_problem_is_exit_code_one(monkeypatch, tmp_path):
     monkeypatch.setattr(looking, "_problems", lambda *_: ("broken",))
     assert run("--toolchain", "sim", "--out", str(tmp_path)).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("component", "why"),
+    [("nki", "that of the compiler here"), ("runtime", "the newest, as no compiler of AWS is installed")],
+)
+def test_rules_are_those_of_the_compiler_here_else_of_the_newest_release(component, why):
+    part = SimpleNamespace(component=component, name="x", version="1")
+    rows = dict(looking._sdk(sdk_parts.Sdk("2.30", (part,), None, (), (), "2026-11-01"), "2.30"))
+    assert rows["rules"] == f"check uses those of SDK 2.30, {why}; check --sdk RELEASE takes another"
+    assert rows["release"] == "2.30 (x 1)" and rows["NKI"] == "absent"

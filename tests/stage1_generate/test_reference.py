@@ -3,6 +3,7 @@ import sys
 import numpy as np
 import pytest
 
+from neff_bench.stage1_generate import reference
 from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.reference import NoTorch, call_reference
 
@@ -117,3 +118,11 @@ def test_a_reference_may_import_aws_dtypes_that_it_does_not_call_and_may_not_cal
     assert array.tolist() == [1, 1]
     with pytest.raises(BuildError, match=r"dtypes\.py:9: "):
         call_reference(f"{tmp_path / 'dtypes.py'}:packed", {"x": np.ones(2)}, {})
+
+
+@pytest.mark.parametrize(("module", "kind"), [("torch", NoTorch), ("nobody", BuildError)])
+def test_a_module_that_is_not_there_is_an_error_of_its_own_where_it_is_torch(tmp_path, module, kind):
+    (tmp_path / "r.py").write_text(f"raise ModuleNotFoundError('No module named {module}', name='{module}')\n")
+    with pytest.raises(BuildError) as caught:
+        reference._function(f"{tmp_path / 'r.py'}:f", "reference")
+    assert type(caught.value) is kind

@@ -104,7 +104,7 @@ def test_what_cannot_be_together_is_told(given, says):
     [
         ({"capture_only": True, "force": True}, "capture", 1, None), ({"view_only": True}, "view", 1, None), ({"parse_only": True}, "parse", 1, None),
         ({"captures": 3}, "all", 3, None), ({"until": "0.5%"}, "all", 30, 0.5), ({"until": "99", "captures": 4}, "all", 4, 99.0),
-        ({"force": True}, "all", 1, None),
+        ({"force": True}, "all", 1, None), ({"system_trace": True}, "all", 1, None), ({"tool": "nrtpy"}, "all", 1, None),
     ],
 )  # fmt: skip
 def test_steps_and_captures_are_what_is_asked_for(given, steps, captures, until):

@@ -15,6 +15,7 @@ from neff_bench.parsers.event_rows import (
 from neff_bench.simulator.timing.sensitivity import Sensitivity
 from neff_bench.viewer.advice import sensitivity
 from neff_bench.viewer.advice.facts import Facts, covered_ns, spans
+from neff_bench.viewer.advice.shapes import _moving
 from neff_bench.viewer.critical_path import PathStep
 from tests.viewer.test_advice_rules import READS, product, rows, said
 
@@ -409,3 +410,11 @@ def test_a_constant_that_would_gain_a_printed_zero_is_not_said(total_s, gains):
     tried = [Sensitivity("hbm_bandwidth", "2x", 0.0)]
     timeline = Timeline("x", True, {"total_time": total_s}, [], [], [], sensitivity=tried)
     assert [one.gain_us for one in sensitivity(timeline)] == gains
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("moving=x@0x0[1][256] src=x@0x0[1][64]", 256), ("src=x@0x0[1][64]", 64), ("dst=x@0x0[1][64]", 0), ("", 0)],
+)
+def test_the_columns_of_a_product_are_those_of_what_moves(text, columns):
+    assert _moving(text) == columns

@@ -64,3 +64,9 @@ def test_a_point_counts_all_traffic_and_the_flops_of_the_model_else_those_that_a
 def test_a_point_needs_two_finite_numbers_above_zero(value):
     assert Point("x", 1e-9, 1.0).can_be_drawn
     assert not Point("x", value, 1.0).can_be_drawn and not Point("x", 1.0, value).can_be_drawn
+
+
+def test_an_instance_that_is_no_text_has_no_roof():
+    timeline = small()
+    timeline.summary["instance_type"] = 5
+    assert roofline_of(timeline) is None

@@ -3,10 +3,12 @@
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from neff_bench.stage2_profile.foreign.search import find_foreign
+from neff_bench.stage2_profile.foreign.search import _slot, find_foreign
+from neff_bench.stage2_profile.foreign.survey import ProfileFile
 
 
 @pytest.fixture
@@ -226,3 +228,11 @@ def test_flat_directories_of_many_are_paired_by_name_and_number(tmp_path, put):
 
 def test_an_empty_tree_has_no_rows(tmp_path):
     assert find_foreign(tmp_path) == ()
+
+
+def test_equal_durations_fall_into_one_slot_and_others_apart():
+    def slot(time_s):
+        return _slot(ProfileFile(Path("/a/p.json"), time_s and SimpleNamespace(total_time_s=time_s)))
+
+    assert slot(1.0) == (Path("/a"), 0) == slot(None) and slot(2.0) == slot(2.0 * (1 + 1e-6))
+    assert slot(1.001)[1] == 10 and slot(1.0001)[1] == 1

@@ -176,3 +176,7 @@ DOUBLED = Finding(kind="doubled-work", text="both cores do all of the work", fil
 def test_a_finding_says_why_an_output_is_wrong_or_cannot_be_trusted(verdict, findings, expected):
     found = check.with_findings(verdict, findings)
     assert (found.check, found.reason) == expected
+
+
+def test_zeros_within_the_tolerance_of_a_small_reference_are_zero_all_the_same(checked):
+    assert checked([1e-6] * 8, [0.0] * 8).reason == "output out is all zero"

@@ -118,6 +118,7 @@ def test_a_time_is_that_of_one_of_its_traces():
 
 def test_numbers_of_a_trace_are_judged_by_its_total_time():
     assert of_numbers({}) == [] == of_numbers({"total_time_us": None, "x_active_us": 5.0})
+    assert of_numbers({"total_time_us": 0.5}) == []
     assert of_numbers({"total_time_us": 0.0}) == ["the trace has a total time of 0 us"]
     numbers = {"total_time_us": 10.0, "a_active_us": 10.0, "b_active_us": 10.5, "c_active_us": None, "d_us": 99.0}
     assert of_numbers(numbers) == ["b_active_us is 10.5, longer than the total time of 10 us"]
@@ -126,3 +127,8 @@ def test_numbers_of_a_trace_are_judged_by_its_total_time():
 
 def said_of(numbers):
     return suspicions([], numbers, "bfloat16", {}, {})
+
+
+def test_a_dtype_that_is_slower_than_bfloat16_has_the_same_most():
+    assert said({"mfu_estimated_percent": 1.01}, dtype="float32") == ()
+    assert len(said({"mfu_estimated_percent": 1.05}, dtype="float32")) == 1

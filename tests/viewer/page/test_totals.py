@@ -27,3 +27,10 @@ def test_an_engine_works_for_a_share_of_the_time_without_what_is_known_already()
     shares = engine_shares(events, "", {"vector": 0.25})
     assert events.end.max() == 600.0 and engine_shares(events, "B", {}) == {}
     assert shares["tensor"] == 200.0 / end and shares["dma"] == 220.0 / end and shares["vector"] == 0.25
+
+
+def test_the_share_of_an_engine_is_the_mean_over_the_cores():
+    timeline = small()
+    timeline.instructions[2].subgraph = "sg01"
+    shares = engine_shares(events_of([Side("", timeline)]), "", {})
+    assert (shares["tensor"], shares["vector"]) == (200.0 / 600 / 2, 80.0 / 600 / 2)
