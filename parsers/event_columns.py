@@ -8,7 +8,7 @@ from itertools import chain, count, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from msgspec import NODEFAULT, Struct, structs
+from msgspec import Struct, structs
 
 from neff_bench.parsers.event_rows import Dependence, Predecessor
 
@@ -80,17 +80,20 @@ class Columns(Sequence[Row], Generic[Row]):
 
 def columns_of(kind: type[Row], batches: Iterable[Sequence[Row]]) -> Sequence[Row]:
     """Return rows of one class, given some at a time, as columns, which take a fraction of the memory. Fields that have their default in all rows get none."""
-    fields = [(field.name, field.default, new_numbering()) for field in structs.fields(kind)]
-    parts: list[Columns[Row]] = []
-    for rows in batches:
-        columns = zip(fields, zip(*map(structs.astuple, rows)))
-        found = {name: _column(values, default, numbering) for (name, default, numbering), values in columns}
-        parts += [Columns(kind, found)] if found else []
-    if not parts:
-        return []
-    whole = joined(parts)
-    kept = {name: whole.columns[name] for name, default, _ in fields if not _is_all(whole.columns[name], default)}
-    return Columns(kind, kept) if kept else [kind() for _ in whole]
+    fields = {field.name: (field.default, new_numbering()) for field in structs.fields(kind)}
+    parts: list[tuple[int, dict[str, Column]]] = []
+    for rows in filter(None, batches):
+        columns = zip(fields.items(), zip(*map(structs.astuple, rows)))
+        found = {name: _column(values, *how) for (name, how), values in columns if not _are_all(values, how[0])}
+        parts.append((len(rows), found))
+    names = [name for name in fields if any(name in part for _, part in parts)]
+    if not names:
+        return [kind() for length, _ in parts for _ in range(length)]
+    for length, part in parts:
+        for name in names:
+            if name not in part:
+                part[name] = _column(fields[name][:1] * length, *fields[name])
+    return joined([Columns(kind, {name: part[name] for name in names}) for _, part in parts])
 
 
 def new_numbering() -> Numbering:
@@ -113,17 +116,14 @@ def _column(values: Sequence[Any], default: Any, numbering: Numbering) -> Column
     return np.array(values) if isinstance(values[0], int) else np.fromiter(values, np.float64, len(values))
 
 
-def _is_all(column: Column, default: Any) -> bool:
-    """Return whether all rows have the default."""
-    if isinstance(column, Links) or default is NODEFAULT:
-        return False
-    return column.values == (default,) if isinstance(column, Coded) else bool((column == default).all())
+def _are_all(values: Sequence[Any], value: Any) -> bool:
+    return values[0] == value and values.count(value) == len(values)
 
 
 def _numbered(values: Sequence[Any], numbering: Numbering) -> np.ndarray:
     import numpy as np
 
-    if values and values.count(values[0]) == len(values):  # many fields have one value in all rows
+    if _are_all(values, values[0]):  # many fields have one value in all rows
         return np.full(len(values), numbering[values[0]], np.int32)
     return np.fromiter(map(numbering.__getitem__, values), np.int32, len(values))
 

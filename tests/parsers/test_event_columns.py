@@ -109,3 +109,12 @@ def test_numbers_and_links_are_the_same_of_rows_and_of_columns():
         and flow[0].predecessors == []
     )
     assert [part.tolist() for part in links(Columns(InstructionRow, {"pc": np.arange(2)}))] == [[], [], []]
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 1), (2, 0, 1), (0,)])
+def test_parts_of_which_some_have_defaults_alone_are_one(sizes):
+    plain, told = LinkedInstructionRow(), LinkedInstructionRow(2, 1.5, 0, "Tensor", pc=3, nki_call_stack=("a:1",))
+    parts = [[told, plain][:size] if size == 2 else [plain] * size for size in sizes]
+    found = columns_of(LinkedInstructionRow, parts)
+    assert [*found] == [row for part in parts for row in part]
+    assert not found or ("subgroup" in found.columns and "opcode" not in found.columns)
