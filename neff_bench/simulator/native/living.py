@@ -16,7 +16,8 @@ Living = cython.struct(
 
 
 def find_lives(living: cython.size_t) -> cython.longlong:
-    """Fill in the lives; return how many buffers are used. One that only moves use lives at the last of them, and comes behind all others."""
+    """Fill in the lives, and return how many buffers are used. A buffer that only moves use lives at the last of these moves alone; such buffers
+    come behind all others."""
     with cython.nogil:
         state = cython.cast(cython.pointer[Living], living)
         used = _lives(state, 0, 0)

@@ -1,13 +1,13 @@
-"""Two sweeps over tensors in the order in which they come to life: the largest use of each memory, and whether two of one share bytes."""
+"""Sweeps over tensors in order of their first use: finds the largest use of each memory, and whether two tensors that live at once share bytes."""
 
 from __future__ import annotations
 
 from neff_bench.simulator.native import cython
 
-# The `count` tensors. memory: of each. first, last: instructions. by_end: their numbers, by last instruction. low, high: where the bytes that the
-# kernel gave it begin and end among `ends`, which are in order; -1 where it gave none. packed: what it counts then. covers: by how many tensors the
-# bytes from one end to the next are covered. By memory, capacity: the bytes that it has. used: those in use now. most, at: the largest use, and the
-# tensor with which it was reached.
+# `count`: how many tensors there are. Of each tensor: `memory`; `first`, `last`: the instructions that use it; `low`, `high`: where the bytes that the
+# kernel gave it begin and end, as indices into the sorted `ends`, or -1 where it gave none; `packed`: the bytes that it counts in that case.
+# `by_end`: tensors by their last instruction. `covers`: how many tensors cover the bytes from one of the `ends` to the next.
+# Of each memory: `capacity`: its bytes; `used`: those in use now; `most`, `at`: its largest use, and the tensor that reached it.
 Peaks = cython.struct(
     count=cython.longlong, memory=cython.p_const_longlong, first=cython.p_const_longlong, last=cython.p_const_longlong,
     by_end=cython.p_const_longlong, low=cython.p_const_longlong, high=cython.p_const_longlong,

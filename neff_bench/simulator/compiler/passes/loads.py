@@ -150,7 +150,7 @@ def _held(program: Program, core: int) -> dict[int, _Held]:
 
 
 def _filling(program: Program, views: Views, chosen: np.ndarray) -> list[bool]:
-    """Return of each of some views whether it is the whole of its tile."""
+    """Return for each chosen view whether it covers the whole of its tile."""
     starts, steps, lengths = (column.tolist() for column in (views.pattern_start, views.step, views.length))
 
     @cache  # the tiles of a loop share a few
