@@ -80,5 +80,5 @@ def first_execution(total_s: float | None, active_s: float | None) -> str | None
     if not total_s or active_s is None or active_s >= total_s * LEAST_ACTIVE:
         return None
     # The sum counts overlaps twice, so it is only an upper bound of the active time.
-    times = f"engines and DMAs work for less than {math.ceil(active_s * 1e6)} of {total_s * 1e6:.0f} us"
+    times = f"engines and DMAs are active for at most {math.ceil(active_s * 1e6)} of {total_s * 1e6:.0f} us"
     return f"{times}: this looks like a first (cold) execution; capture a later one, as profile-neffs does (--num-exec 2 --profile-nth-exec 2)"

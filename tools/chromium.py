@@ -179,7 +179,10 @@ def main() -> None:
     """Write a PNG of the timeline of a page of ours, with what lies below it where an event is named: `python -m tools.chromium 'report.html#case=3&event=120' page.png`."""
     address, picture = sys.argv[1:]
     page, _, at = address.partition("#")
-    browser = Chromium(find_chromium() or PROGRAMS[0])
+    program = find_chromium()
+    if program is None:
+        sys.exit(f"chromium: no browser on the path, tried {', '.join(PROGRAMS)}")
+    browser = Chromium(program)
     try:
         browser.open(
             Path(page),

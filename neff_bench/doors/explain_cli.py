@@ -27,7 +27,7 @@ _PARAMETERS = [
     *(parameter for parameter in explain_command.params if parameter.name not in ("neff", "version")),
 ]
 HELP = f"""{(explain_command.help or "").replace("neuron-sim explain", "neff-bench explain")}
-    A WORD is a metric, a key of a row in JSON, a constant of the chip or a word of docs/glossary.md, marks and most heads of columns among them; what it means is printed.
+    --format other than table and --output take one case. A WORD is a metric, a key of a row in JSON, a constant of the chip or a word of docs/glossary.md, marks and most heads of columns among them; what it means is printed.
 """
 
 

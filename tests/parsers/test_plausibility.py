@@ -39,7 +39,7 @@ def test_a_first_execution_is_named(active, named):
 
 def test_the_work_of_a_first_execution_is_the_sum_that_a_trace_has_too():
     found = summary(total_time=1.87e-3, total_active_time=6e-6, tensor_engine_active_time=5e-6, dma_active_time=2.5e-6)
-    assert "work for less than 8 of 1870 us" in first_execution(found.total_time_s, active_s(found))
+    assert "active for at most 8 of 1870 us" in first_execution(found.total_time_s, active_s(found))
 
 
 @pytest.mark.parametrize("key", ["total_time", "hbm_read_bytes", "mfu_estimated_percent", "event_count"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from neff_bench.parsers.event_columns import coded
 from neff_bench.parsers.event_rows import Timeline
+from neff_bench.parsers.plausibility import OF_THE_TIME, first_execution
 from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side
 from neff_bench.viewer.roofline import point_of, roofline_of
@@ -24,10 +25,18 @@ def case_of(timeline: Timeline, roots: Sequence[Path]) -> Case:
     return Case(
         timeline.path,
         (Side("", timeline, texts_of(timeline, roots)),),
-        notes=notes_of(timeline),
+        notes=(*notes_of(timeline), *filter(None, [_cold(timeline)])),
         roofs=roofline_of(timeline),
         points=(point,) if point else (),
     )
+
+
+def _cold(timeline: Timeline) -> str | None:
+    """Return what there is to say of an execution that is mostly the wait of a first one. The row of a bundle says it, a timeline alone has no row."""
+    summary = timeline.summary
+    times = [time for name in OF_THE_TIME[:-1] if isinstance(time := summary.get(name), float)]
+    total = summary.get("total_time")
+    return first_execution(total if isinstance(total, float) else None, sum(times) if times else None)
 
 
 def notes_of(timeline: Timeline) -> tuple[str, ...]:

@@ -60,7 +60,8 @@ def _bound(side: Side, events: Events, steps: Sequence[PathStep]) -> str:
     if steps:
         times = path_totals(steps)
         name = next(iter(times))
-        return f"{name}, {percent(times[name], sum(times.values()))} of the critical path"
+        whole = sum(times.values())
+        return f"{name}, {percent(times[name], whole)} of the critical path, which is {us(whole)} us long"
     unknown, busy = "not known: the file does not say which instruction waits for which", _busy(side, events)
     if not busy:
         return unknown
@@ -103,7 +104,10 @@ def shares(events: Events, tracks: Sequence[TrackTotal]) -> str:
         for (name, *numbers), moved, drawn in lines
     )
     heads = "".join(f'<th scope=col class="n">{name}</th>' if name else "<td></td>" for name in head)
-    note = "Busy: at least one of its instructions or packets runs; EVENT_SEMAPHORE, which only waits, is left out."
+    note = (
+        "Busy: at least one of its instructions or packets runs; EVENT_SEMAPHORE, which only waits, is left out. TensorMatrix: the MATMULs of the Tensor "
+        "Engine; Tensor: its other instructions."
+    )
     return f'<div class="scroll" tabindex=0><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div><p class="dim">{note}</p>'
 
 
@@ -121,8 +125,8 @@ def lines(events: Events, totals: Sequence[LineTotal], has_path: bool) -> str:
     """Return the source lines by time. `has_path`: whether a critical path is known."""
     if not totals:
         return (
-            "<p>The profile names no source lines. NKI kernels: set NKI_DEBUG_INFO=True before compiling; "
-            "other frameworks: NEURON_FRAMEWORK_DEBUG=1.</p>"
+            "<p>The profile names no source lines. AWS's compiler writes them into the NEFF with NEURON_FRAMEWORK_DEBUG=1 and NKI_DEBUG_INFO=1, "
+            "which generate-neffs --debug-info sets.</p>"
         )
     heads = ("line or operation", *(["path us"] if has_path else []), "own us", "with calls us", "events")
     rows = [

@@ -33,6 +33,16 @@ def test_a_simulated_timeline_says_by_whom_and_how_far_off():
     assert notes_of(replace(small("x", simulated=True), summary=said)) == ("note x", known)
 
 
+def test_a_timeline_of_a_cold_execution_says_so():
+    cold = {"total_time": 1870e-6, "tensor_engine_active_time": 2e-6, "dma_active_time": 2.3e-6}
+    [note] = case_of(replace(small(), summary=cold), []).notes
+    assert note.startswith(
+        "engines and DMAs are active for at most 5 of 1870 us: this looks like a first (cold) execution"
+    )
+    assert case_of(replace(small(), summary=cold | {"dma_active_time": 900e-6}), []).notes == ()
+    assert case_of(replace(small(), summary={"total_time": 1870e-6}), []).notes == ()
+
+
 def test_instructions_without_a_name_are_counted():
     assert notes_of(small()) == ()
     [note] = notes_of(replace(small(), unnamed_count=2))

@@ -60,7 +60,9 @@ def test_the_first_screen_says_how_long_what_bounds_it_what_to_do_and_how_busy_t
         timeline.summary[f"{name}total_time"] * 1e6 for name in ("", "simulator_low_", "simulator_high_")
     )
     assert f"<dd>{total:.2f} us ({low:.2f} to {high:.2f})</dd>" in glance
-    assert re.search(r"<dt>bound by</dt><dd>[\w ]+, [0-9.]+ % of the critical path</dd>", glance)
+    assert re.search(
+        r"<dt>bound by</dt><dd>[\w ]+, [0-9.]+ % of the critical path, which is [0-9.]+ us long</dd>", glance
+    )
     assert 1 <= len(re.findall(r"<li>[^<]+ <b>gain [0-9.]+ us</b></li>", glance)) <= 3
     for name, key in (("Tensor", "tensor_engine_active_time_percent"), ("DMA", "dma_active_time_percent")):
         assert re.search(f"{name}</th>.*?{100 * timeline.summary[key]:.1f} %", glance)

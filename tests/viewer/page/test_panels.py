@@ -64,7 +64,7 @@ def test_each_timeline_of_several_is_held_against_the_first():
 @pytest.mark.parametrize(
     ("figures", "steps", "bound"),
     [
-        ({}, STEPS, "Tensor, 71.4 % of the critical path"),
+        ({}, STEPS, "Tensor, 71.4 % of the critical path, which is 0.280 us long"),
         ({}, (), f"{UNKNOWN}. The busiest is DMA, 36.7 % of the total"),
         ({"vector_engine_active_time_percent": 0.9}, (), f"{UNKNOWN}. The busiest is Vector, 90.0 % of the total"),
         ({"dma_active_time_percent": 0.1}, (), f"{UNKNOWN}. The busiest is Tensor, 33.3 % of the total"),
@@ -147,7 +147,7 @@ def test_a_table_has_400_source_lines(count, more):
 
 
 def test_without_source_lines_a_reader_learns_how_to_get_them():
-    assert "NKI_DEBUG_INFO=True" in panels.lines(events_of([Side("", small())]), (), True)
+    assert "NKI_DEBUG_INFO=1" in panels.lines(events_of([Side("", small())]), (), True)
 
 
 def test_advice_and_constants_have_their_gain_where_it_is_known():
