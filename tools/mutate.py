@@ -85,6 +85,7 @@ def main(arguments: list[str]) -> int:
         trees: Queue[Path] = Queue()
         for number in range(given.jobs):
             trees.put(copy_tree(Path(scratch) / str(number), built=True))
+        chooser.keep(collected(Path(scratch) / "0"))
         with ThreadPoolExecutor(given.jobs) as workers:
             verdicts = list(workers.map(lambda mutant: judge(mutant, chooser.of(mutant), known, trees), chosen))
     counted = [verdict for verdict in verdicts if not verdict.equivalent]
@@ -169,6 +170,10 @@ class Tests:
         self.seconds: dict[str, float] = json.loads((RECORD / "seconds.json").read_bytes())
         self.by_line: dict[str, dict[int, list[str]]] = {}
 
+    def keep(self, names: set[str]) -> None:
+        """Forget the tests that have other names now: pytest ends at a name that it does not know, which looks like a kill."""
+        self.seconds = {name: seconds for name, seconds in self.seconds.items() if name in names}
+
     def of(self, mutant: Mutant) -> list[str]:
         """Return the tests of a mutant, the quickest first, within the budget. What runs once is for all tests of the file's lines."""
         if mutant.path not in self.by_line:
@@ -231,6 +236,14 @@ def pytest(tree: Path, words: list[str], limit_s: float | None, **more: str) -> 
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0
+
+
+def collected(tree: Path) -> set[str]:
+    """Return the names of the tests of a tree, whose settings have pytest print them in short."""
+    environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True)
+    return {line for line in done.stdout.splitlines() if "::" in line}
 
 
 def page(verdicts: list[Verdict], given: argparse.Namespace) -> str:

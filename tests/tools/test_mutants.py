@@ -97,6 +97,15 @@ def test_tests_are_those_that_run_the_line_or_the_file_of_what_runs_once_the_qui
     assert tests.of(mutant) == expected
 
 
+def test_tests_that_have_another_name_now_are_not_asked(tests, tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-q"\n')
+    (tmp_path / "t.py").write_text("def test_one(): ...\nclass TestTwo:\n    def test_two(self): ...\n")
+    (tmp_path / "test_t.py").write_text("from t import *\n")
+    assert mutate.collected(tmp_path) == {"test_t.py::test_one", "test_t.py::TestTwo::test_two"}
+    tests.keep({"t.py::slow"})
+    assert tests.of(next(mutant for mutant in mutants("a.py", SOURCE) if mutant.line == 2)) == ["t.py::slow"]
+
+
 def test_tests_end_with_the_budget(tests, monkeypatch):
     monkeypatch.setattr(mutate, "BUDGET_S", 10.0)
     assert tests.of(mutants("a.py", SOURCE)[1]) == ["t.py::quick[a b]"]
