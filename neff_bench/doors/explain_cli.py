@@ -26,6 +26,7 @@ _PARAMETERS = [
     ),
     *(parameter for parameter in explain_command.params if parameter.name not in ("neff", "version")),
 ]
+_MEASURED = "{what}; for profiles that were measured: profile-neffs {path} --hot 10, or neff-bench view"
 HELP = f"""{(explain_command.help or "").replace("neuron-sim explain", "neff-bench explain")}
     --format other than table and --output take one case. A WORD is a metric, a key of a row in JSON, a constant of the chip or a word of docs/glossary.md, marks and most heads of columns among them; what it means is printed.
 """
@@ -54,6 +55,8 @@ def _neffs(path: Path, only: Sequence[str]) -> list[str]:
     from neff_bench.neffs.store import Store
 
     if not path.is_dir():
+        if path.suffix in (".json", ".ntff"):
+            raise WrongCall(_MEASURED.format(what=f"{path} is a profile, not a NEFF", path=path.parent))
         return [str(path)]
     bundles = []
     for one in [read_bundle(path)] if (path / MANIFEST).is_file() else Store(path).bundles():
@@ -68,9 +71,7 @@ def _neffs(path: Path, only: Sequence[str]) -> list[str]:
         else:
             found.append(str(bundle.neff_path))
     if not found:
-        raise WrongCall(
-            f"{path}: no simulated case in it; for profiles that were measured: profile-neffs {path} --hot 10, or neff-bench view"
-        )
+        raise WrongCall(_MEASURED.format(what=f"{path}: no simulated case in it", path=path))
     return found
 
 
@@ -93,12 +94,14 @@ def _word(word: str, given: dict[str, Any]) -> None:
     from neff_bench.stage2_profile.metrics.rows import METRICS
     from neff_bench.terminal.output import write_answer
 
-    found = [each for each in METRICS.values() if word.lower() in (each.name, each.head.lower())]
+    glossary, key = words(), word.lower()
+    found = [each for each in METRICS.values() if key in (each.name, each.head.lower())]
     if found:
         options = ExplainOptions(**{key: value for key, value in given.items() if key != "calibration"})
         write_answer(metrics_answer(found), options.format, options.output)
+        if key in glossary and options.format in (None, "table") and options.output is None:
+            streams.line(glossary[key])
         return
-    glossary, key = words(), word.lower()
     named = next(
         (said for name in (key, key.removesuffix(" us"), key.strip("()")) if (said := glossary.get(name))), None
     )

@@ -12,6 +12,7 @@ from neff_bench.chips import peak_tflops
 from neff_bench.chips.dtypes import RATE
 from neff_bench.neffs.intake import shapes_in_words
 from neff_bench.parsers.errors import ParseError
+from neff_bench.parsers.formats.ntff import family_of
 from neff_bench.parsers.plausibility import PEAK_FACTOR, active_s, beside_program, first_execution, impossible, straight
 from neff_bench.stage2_profile.metrics.metric import interquartile_range
 from neff_bench.stage2_profile.metrics.plausible import of_numbers
@@ -128,7 +129,7 @@ def _summary_row(case: ForeignCase, about: About, summary: Summary) -> Row:
     waits = first_execution(summary.total_time_s, active_s(summary))
     return Row(
         case=case.name,
-        **_told(about),
+        **(_told(about) | ({"target": family_of(summary.instance_type)} if about.target is None else {})),
         source="simulated" if simulated else "measured",
         status="profiled",
         check="suspect" if wrong else "unchecked",

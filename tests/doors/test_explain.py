@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 
 from neff_bench.chips import CHIPS
 from neff_bench.doors import explain_cli
-from neff_bench.doors.explain_cli import explain
+from neff_bench.doors.explain_cli import explain, words
 from neff_bench.simulator.chips import what_if
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.timing.interval import SURE, sure_ratio
@@ -118,6 +119,19 @@ def test_each_key_of_a_row_and_each_constant_that_what_if_takes_is_explained():
 @pytest.mark.parametrize("word", ["HFU", "MBU", "FLOPs/byte", "self-check", "packet time"])
 def test_a_word_of_inspect_is_explained(word):
     assert word in told(word)
+
+
+def test_a_profile_is_told_what_reads_its_folder(tmp_path):
+    (tmp_path / "ntff.json").write_text("{}")
+    done = CliRunner().invoke(explain, [str(tmp_path / "ntff.json")])
+    said = f"ntff.json is a profile, not a NEFF; for profiles that were measured: profile-neffs {tmp_path} --hot"
+    assert (done.exit_code, said in done.output) == (2, True)
+
+
+def test_the_answer_for_a_metric_has_what_the_glossary_says_of_its_head(tmp_path):
+    assert words()["dma"] in told("DMA") and words()["dma"] not in told("total_time_us")
+    told("DMA", "--format", "json", "--output", str(tmp_path / "dma.json"))
+    assert [one["metric"] for one in json.loads((tmp_path / "dma.json").read_text())] == ["dma_active_us"]
 
 
 def test_a_folder_of_measured_profiles_is_told_what_reads_it(tmp_path):

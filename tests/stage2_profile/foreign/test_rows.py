@@ -17,14 +17,19 @@ def rows(directory, *words):
 
 
 def test_a_profile_from_elsewhere_is_a_row(tmp_path):
-    summary = {"total_time": 5e-5, "tensor_engine_active_time": 1e-5, "matmul_instruction_count": 3}
+    summary = {
+        "total_time": 5e-5,
+        "tensor_engine_active_time": 1e-5,
+        "matmul_instruction_count": 3,
+        "instance_type": "inf2.xlarge",
+    }
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "ntff.json").write_text(json.dumps({"summary": [summary], "metadata": [{}]}))
     code, (row,) = rows(tmp_path)
     assert code == 0
     assert row["case"].startswith("mine/")
     assert row["total_time_us"] == pytest.approx(50)
-    assert row["matmul_instruction_count"] == 3
+    assert (row["matmul_instruction_count"], row["target"]) == (3, "inf2")
     assert (row["status"], row["check"], row["source"]) == ("profiled", "unchecked", "measured")
 
 
