@@ -120,7 +120,8 @@ class _Rows:
         before = ids.find(before)
         at, before = at[before >= 0], before[before >= 0]
         self.linked = _is_linked(rows, len(before))
-        self.last = _last(works, np.where(is_dma, np.fmax(end, done.told_ns), end))
+        told = np.where(np.isnan(done.told_ns), _first_waiting(start, at, before), done.told_ns)
+        self.last = _last(works, start, np.where(is_dma, np.fmax(end, told), end))
         met = ids.find(field_of(rows, "meets", -1))
         latest, by_signal = _latest(start, free, done, on_engine, met, (at, before))
         paces = coded(rows, ("dma_pace",), str)
@@ -230,12 +231,21 @@ def _on_engine(engine: np.ndarray, start: np.ndarray) -> np.ndarray:
     return before
 
 
-def _last(works: np.ndarray, over: np.ndarray) -> tuple[int, float] | None:
-    """Return the row and the time of the work that is over last."""
+def _first_waiting(start: np.ndarray, at: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Return when the first row that depends on each begins; NaN where none does. `at`, `before`: rows, each with one that it depends on."""
+    first = np.full(len(start), np.nan)
+    after = start[at] > start[before]
+    np.fmin.at(first, before[after], start[at[after]])
+    return first
+
+
+def _last(works: np.ndarray, start: np.ndarray, over: np.ndarray) -> tuple[int, float] | None:
+    """Return the row and the time of the work that is over last; of several the one that began last."""
     if not works.any():
         return None
-    last = int(np.where(works, over, -np.inf).argmax())
-    return last, float(over[last])
+    until = float(over[works].max())
+    ends = np.flatnonzero(works & (over == until))
+    return int(ends[start[ends].argmax()]), until
 
 
 def _marks(rows: Sequence[InstructionRow], test: Callable[[str], bool], name: str = "opcode") -> np.ndarray:

@@ -59,6 +59,16 @@ def test_where_packets_are_not_known_a_long_wait_was_for_the_dma():
     assert path(rows)[0] == (2, 0, 100, "Tensor")
 
 
+def test_a_last_dma_whose_packets_are_not_known_lasts_until_what_waits_for_it_begins():
+    rows = [
+        row(1, 0, 10, "Sync", "DMA_DIRECT2D"),
+        row(2, 20, 10, "Sync", "DMA_DIRECT2D"),
+        row(3, 500, 10, "Sync", "NOP", after=[1, 2]),
+        row(4, 900, 10, "Scalar", "NOP", after=[2]),
+    ]
+    assert path(rows) == [(1, 0, 20, BOUNDS["issue"]), (2, 20, 500, DMA)]
+
+
 def test_a_timeline_that_tells_no_dependences_has_none():
     assert path([row(1, 0, 10, "Vector")]) == []
 
