@@ -12,8 +12,9 @@ could begin, and what set their pace: there the wait for a DMA is one class.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from itertools import dropwhile, pairwise
+from itertools import chain, dropwhile, pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -80,6 +81,14 @@ def pieces(marks: Sequence[tuple[str, float]], until: float) -> Iterator[tuple[s
     for (what, begin), (_, end) in pairwise([*marks, ("", until)]):
         if min(end, until) > begin:
             yield what, begin, min(end, until)
+
+
+def path_totals(path: Sequence[PathStep]) -> dict[str, float]:
+    """Return what the critical path is spent on, in ns, the longest first."""
+    times: defaultdict[str, float] = defaultdict(float)
+    for what, ns in chain.from_iterable(step.spent_ns for step in path):
+        times[what] += ns
+    return dict(sorted(times.items(), key=lambda item: -item[1]))
 
 
 def chip_of(timeline: Timeline) -> Chip | None:

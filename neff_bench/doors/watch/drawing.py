@@ -72,7 +72,7 @@ def case_of(name: str, timed: Sequence[Simulated], texts: Sequence[Mapping[str, 
 
 def figures_of(case: Case) -> Figures:
     """Return the figures of a case of one side."""
-    from neff_bench.viewer.page.totals import path_totals
+    from neff_bench.viewer.critical_path import path_totals
 
     events = case.events
     return Figures(

@@ -1,7 +1,7 @@
 """Says where the time of a program goes: the critical path, waits, what bounds the kernel, and which lines are hot.
 
 The critical path is followed back from the last instruction: to the one that sent the signal for which an instruction started, else to the one
-before it on its engine.
+before it on its engine. What comes before the first work and after the last is no part of it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
 from neff_bench.chips.engines import TITLES
-from neff_bench.parsers.formats.opcodes import NAMES, OPCODES
+from neff_bench.parsers.formats.opcodes import NAMES, OPCODES, SETUP
 from neff_bench.simulator.costs.transfers import start_ns
 from neff_bench.simulator.program import ENGINES, Program
 from neff_bench.simulator.timing.compared import uncompared
@@ -88,7 +89,7 @@ def explain(program: Program, schedule: Schedule) -> Explanation:
 
 
 def critical_path(schedule: Schedule) -> list[Segment]:
-    """Return the path from the end of the kernel back to its start; consecutive segments join without a gap."""
+    """Return the path from the last work of the kernel back to its first; consecutive segments join without a gap."""
     core = max(range(len(schedule.cores)), key=lambda c: schedule.cores[c].kernel_end_ns)
     timed = schedule.cores[core]
     if not len(timed.code):
@@ -116,7 +117,17 @@ def critical_path(schedule: Schedule) -> list[Segment]:
                     core, index = _locate(schedule, blocker)
         else:
             index = int(before[core][index])
-    return segments
+    return _from_work(schedule, _from_work(schedule, segments)[::-1])[::-1]
+
+
+def _from_work(schedule: Schedule, segments: Sequence[Segment]) -> list[Segment]:
+    """Return the segments from the first on that works or moves something."""
+
+    def waits(segment: Segment) -> bool:
+        code = schedule.cores[segment.core].code
+        return code.transfer[segment.index] < 0 and NAMES[int(code.opcode[segment.index])] in SETUP
+
+    return [*dropwhile(waits, segments)]
 
 
 def _split(schedule: Schedule, core: int, index: int, until: float, by_signal: bool) -> list[Segment]:

@@ -39,8 +39,8 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
         f"bound by {explanation.bound_by}",
     ]
     if explanation.path_us:
-        kernel_us = explanation.total_us - explanation.fixed_us
-        head[1] += f", {100 * max(explanation.path_us.values()) / kernel_us:.0f} % of the critical path"
+        times = explanation.path_us.values()
+        head[1] += f", {100 * max(times) / sum(times):.0f} % of the critical path"
     if explanation.unlike:
         head.append(f"widest range (*): {explanation.unlike}")
     if explanation.uncompared:
@@ -106,9 +106,9 @@ def _grid(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Gr
 
 
 def _path(explanation: Explanation) -> Iterable[tuple[str, ...]]:
-    kernel = explanation.total_us - explanation.fixed_us
+    whole_us = sum(explanation.path_us.values())
     for what, us in explanation.path_us.items():
-        yield BOUNDS[what], f"{us:.1f}", f"{100 * us / kernel if kernel else 0:.1f}"
+        yield BOUNDS[what], f"{us:.1f}", f"{100 * us / whole_us:.1f}"
 
 
 def _waits(explanation: Explanation) -> Iterable[tuple[str, ...]]:

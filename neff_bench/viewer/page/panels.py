@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from neff_bench.viewer.advice import Advice
 from neff_bench.viewer.advice.facts import total_us
-from neff_bench.viewer.critical_path import PathStep
+from neff_bench.viewer.critical_path import PathStep, path_totals
 from neff_bench.viewer.page.events import FAMILIES, Events, Side
 from neff_bench.viewer.page.html import heading, table, text, us
 from neff_bench.viewer.page.plots import bar
-from neff_bench.viewer.page.totals import LineTotal, TrackTotal, engine_shares, path_totals, total_ns
+from neff_bench.viewer.page.totals import LineTotal, TrackTotal, engine_shares, total_ns
 
 LINES_MAX = 400
 """The most lines of a table of source lines."""

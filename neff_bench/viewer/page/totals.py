@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -91,11 +89,3 @@ def line_totals(events: Events, path: Sequence[PathStep], letter: str | None = N
             found[line] = [sum(pair) for pair in zip(found[line], own)]
     lines = [LineTotal(line, int(count), *rest) for line, (count, *rest) in enumerate(found) if any((count, *rest))]
     return sorted(lines, key=lambda one: (-one.path_ns, -one.with_calls_ns, one.line))
-
-
-def path_totals(path: Sequence[PathStep]) -> dict[str, float]:
-    """Return what the critical path is spent on, in ns, the longest first."""
-    times: defaultdict[str, float] = defaultdict(float)
-    for what, ns in chain.from_iterable(step.spent_ns for step in path):
-        times[what] += ns
-    return dict(sorted(times.items(), key=lambda item: -item[1]))

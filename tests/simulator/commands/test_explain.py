@@ -22,11 +22,13 @@ def explained(request):
     return program, timed, explain(program, timed)
 
 
-def test_critical_path_is_the_kernel_without_gaps(explained):
+def test_critical_path_is_the_work_of_the_kernel_without_gaps(explained):
     _, timed, found = explained
     path = critical_path(timed)[::-1]
     assert all(a.end_ns == pytest.approx(b.start_ns) for a, b in itertools.pairwise(path))
-    assert path[-1].end_ns == pytest.approx(max(core.kernel_end_ns for core in timed.cores))
+    last_core = max(timed.cores, key=lambda core: core.kernel_end_ns)
+    moved_ns = last_core.done_ns[last_core.code.transfer >= 0].max()
+    assert path[-1].end_ns == pytest.approx(moved_ns) and moved_ns < last_core.kernel_end_ns
     assert sum(found.path_us.values()) == pytest.approx((path[-1].end_ns - path[0].start_ns) / 1e3)
 
 
@@ -86,6 +88,12 @@ def test_the_name_of_a_source_is_never_cut(explained):
     found = dataclasses.replace(explained[2], lines=[("/a/long/path/" + "x" * 50 + "/kernel.py:12", 1.0, 2.0)])
     shown = render(answer(found, {}, Findings((), ()), 5), "table")
     assert found.lines[0][0] in shown.replace("\n", "")
+
+
+def test_shares_are_of_the_critical_path(explained):
+    found = dataclasses.replace(explained[2], bound_by="Vector", path_us={"vector": 6.0, "dma": 2.0})
+    shown = render(answer(found, {}, Findings((), ()), 5), "table")
+    assert "bound by Vector, 75 % of the critical path" in shown and "Vector 6.0 75.0" in shown
 
 
 @pytest.mark.parametrize(

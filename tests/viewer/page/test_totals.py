@@ -2,7 +2,7 @@
 
 from neff_bench.viewer.critical_path import PathStep
 from neff_bench.viewer.page.events import Side, events_of
-from neff_bench.viewer.page.totals import engine_shares, line_totals, path_totals, track_totals
+from neff_bench.viewer.page.totals import engine_shares, line_totals, track_totals
 from tests.viewer.page.profiles import small
 
 
@@ -18,7 +18,6 @@ def test_a_line_has_its_own_time_and_that_of_what_it_calls():
     found = {events.lines[one.line]: one[1:] for one in line_totals(events, steps)}
     assert found["kernel.py:4"] == (1, 200.0, 200.0, 200.0)
     assert found["kernel.py:9"] == (0, 0.0, 200.0, 0.0)
-    assert path_totals(steps) == {"Tensor": 200.0, "Vector": 80.0}
 
 
 def test_an_engine_works_for_a_share_of_the_time_without_what_is_known_already():
