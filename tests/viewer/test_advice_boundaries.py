@@ -89,16 +89,6 @@ def test_a_dma_of_128_kib_is_not_small(count, row_bytes, said_so):
         assert found.gain_us == pytest.approx(3 * count - one_dma_ns / 1000)
 
 
-def test_better_dmas_save_no_more_than_the_busiest_engine_is_idle():
-    loads = [LinkedInstructionRow(3000 * at, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", id=at) for at in range(8)]
-    beside = LinkedInstructionRow(0, 22_000, 0, "Vector", "sg00", "COPY", id=9)
-    after = [Predecessor(at) for at in range(8)]
-    last = LinkedInstructionRow(24_000, 50, 0, "Tensor", "sg00", "MATMUL", id=8, predecessors=after)
-    moves = [LinkedDmaRow(3000 * at + 1000, 10, 64, trigger=at) for at in range(8)]
-    assert advice("Move more with each DMA", [*loads, last, beside], moves).gain_us == pytest.approx(2.05)
-    assert advice("Move more with each DMA", [*loads, last], moves).gain_us > 20
-
-
 @pytest.mark.parametrize(("count", "said_so"), [(1023, False), (1024, True)])
 def test_a_dma_that_moves_its_elements_one_by_one_is_1024_of_them(count, said_so):
     load = LinkedInstructionRow(0, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", id=0)

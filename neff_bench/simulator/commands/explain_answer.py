@@ -11,17 +11,19 @@ from neff_bench.simulator.commands.explain import Explanation
 from neff_bench.simulator.commands.view import Profile, tables_of
 from neff_bench.simulator.timing.sensitivity import INSTRUCTIONS_MAX
 from neff_bench.terminal.answer import Answer, Column, Grid
-from neff_bench.viewer.advice import Advice, advise, sensitivity
-from neff_bench.viewer.critical_path import BOUNDS
+from neff_bench.viewer.advice import Advice, advise, held_up, sensitivity
+from neff_bench.viewer.critical_path import BOUNDS, critical_path
 
 FIELDS = ("part", "what", "core", "engine", "waits_for", "time_us", "engine_time_us", "gain_us", "evidence")
 
 
 class Findings(NamedTuple):
-    """Both by gain, the largest first. `sensitivity` is empty for a program that it would take long for."""
+    """Advice by gain, the largest first. `sensitivity` is empty for a program that it would take long for. `held_up`: why a faster engine saves little,
+    where one bounds the kernel; else empty."""
 
     advice: tuple[Advice, ...]
     sensitivity: tuple[Advice, ...]
+    held_up: str
 
 
 def advice_on(profile: Profile, neff_name: str) -> Findings:
@@ -29,7 +31,8 @@ def advice_on(profile: Profile, neff_name: str) -> Findings:
     import orjson
 
     timeline = timeline_of_json(orjson.dumps(tables_of(profile, neff_name, "")), linked=True)
-    return Findings(advise(timeline), sensitivity(timeline))
+    path = critical_path(timeline)
+    return Findings(advise(timeline, path), sensitivity(timeline), held_up(timeline, path))
 
 
 def answer(explanation: Explanation, changed: dict[str, float], findings: Findings, lines: int) -> Answer:
@@ -41,6 +44,8 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
     if explanation.path_us:
         times = explanation.path_us.values()
         head[1] += f", {100 * max(times) / sum(times):.0f} % of the critical path"
+    if findings.held_up:
+        head.append(findings.held_up)
     if explanation.unlike:
         head.append(f"widest range (*): {explanation.unlike}")
     if explanation.uncompared:
@@ -155,6 +160,7 @@ def explanation_json(explanation: Explanation, changed: dict[str, float], findin
         "total_time_us": explanation.total_us,
         "fixed_overhead_us": explanation.fixed_us,
         "bound_by": explanation.bound_by,
+        "held_up": findings.held_up,
         "uncompared_operations": list(explanation.uncompared),
         "critical_path_us": explanation.path_us,
         "waits_us": [

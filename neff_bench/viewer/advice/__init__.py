@@ -10,16 +10,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.event_rows import Timeline
 from neff_bench.viewer.advice.dma import RULES as DMA_RULES
 from neff_bench.viewer.advice.engines import RULES as ENGINE_RULES
+from neff_bench.viewer.advice.engines import WIDTH_RULES
+from neff_bench.viewer.advice.facts import NS_PER_US, Facts, total_us
 from neff_bench.viewer.advice.facts import Advice as Advice
-from neff_bench.viewer.advice.facts import Facts, total_us
 from neff_bench.viewer.advice.shapes import RULES as SHAPE_RULES
-from neff_bench.viewer.critical_path import PathStep
+from neff_bench.viewer.critical_path import PathStep, path_totals
 
 GAIN_SHARE_MIN = 0.02
 """The least share of the total time that is worth saying."""
+HELD_SHARE = 0.1
+"""Ours: DMAs hold up an engine that could save less than this of its time on the critical path."""
 SAID_US = 0.05
 """A smaller gain of a constant would be printed as 0.0."""
 
@@ -27,9 +31,9 @@ SAID_US = 0.05
 def advise(timeline: Timeline, path: Sequence[PathStep] | None = None) -> tuple[Advice, ...]:
     """Return the findings for a timeline, the largest gain first. `linked` ones are judged along their critical path (`path`, where it is known already)."""
     facts = Facts(timeline, path)
-    most_us = facts.idle_us if facts.path else math.inf
-    found = [_limited(advice, most_us) for rule in DMA_RULES for advice in rule(facts)]
-    found += [advice for rule in (*ENGINE_RULES, *SHAPE_RULES) for advice in rule(facts)]
+    of_dmas_us, of_engines_us = (facts.idle_us, facts.dma_idle_us) if facts.path else (math.inf, math.inf)
+    limits = ((DMA_RULES, of_dmas_us), ((*ENGINE_RULES, *SHAPE_RULES), of_engines_us), (WIDTH_RULES, math.inf))
+    found = [_limited(advice, most_us) for rules, most_us in limits for rule in rules for advice in rule(facts)]
     found = [one for one in found if one.gain_us is None or one.gain_us >= GAIN_SHARE_MIN * facts.total_us]
     return tuple(sorted(found, key=lambda advice: -(advice.gain_us or 0.0)))
 
@@ -37,6 +41,19 @@ def advise(timeline: Timeline, path: Sequence[PathStep] | None = None) -> tuple[
 def _limited(advice: Advice, most_us: float) -> Advice:
     """Return the advice with a gain of at most so much."""
     return advice if advice.gain_us is None else replace(advice, gain_us=min(advice.gain_us, most_us))
+
+
+def held_up(timeline: Timeline, path: Sequence[PathStep]) -> str:
+    """Return why a faster engine saves little where an engine bounds the kernel, but the packets of a DMA engine, which wait for each other, take nearly
+    as long; "" elsewhere."""
+    bound, bound_ns = next(iter(path_totals(path).items()), ("", 0.0))
+    if bound not in TITLES:
+        return ""
+    saves_us, path_us = Facts(timeline, path).dma_idle_us, (path[-1].end_ns - path[0].begin_ns) / NS_PER_US
+    if saves_us >= HELD_SHARE * bound_ns / NS_PER_US:
+        return ""
+    moves = f"a DMA engine moves data for {100 * (1 - saves_us / path_us):.0f} % of the path"
+    return f"a faster {bound} alone saves at most {saves_us:.1f} us: {moves}"
 
 
 def sensitivity(timeline: Timeline) -> tuple[Advice, ...]:

@@ -197,6 +197,16 @@ class Facts:
         return self.span_us - max(self.busy_us.values(), default=0.0)
 
     @cached_property
+    def dma_idle_us(self) -> float:
+        """The part of the critical path in which the busiest DMA engine moves nothing. Faster engines save no more while the DMAs stay as they are."""
+        first_ns, last_ns = self.path[0].begin_ns, self.path[-1].end_ns
+        begin, end = (np.clip(at, first_ns, last_ns) for at in spans(self.timeline.dma))
+        engines = coded(self.timeline.dma, ("dma_engine",), str)
+        masks = (engines.codes == code for code, name in enumerate(engines.values) if name)
+        busy_ns = max((covered_ns((begin[mine], end[mine])) for mine in masks), default=0.0)
+        return (last_ns - first_ns - busy_ns) / NS_PER_US
+
+    @cached_property
     def links(self) -> tuple[Any, Any, Any]:
         """Each dependence as columns: the row, the one that comes before it (-1 where there is none of that id), the index of the `Dependence`."""
         after, ids, kind = links(self.rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from neff_bench.viewer.advice import Advice
+from neff_bench.viewer.advice import Advice, held_up
 from neff_bench.viewer.advice.facts import total_us
 from neff_bench.viewer.critical_path import PathStep, path_totals
 from neff_bench.viewer.page.events import FAMILIES, Events, Side
@@ -61,7 +61,8 @@ def _bound(side: Side, events: Events, steps: Sequence[PathStep]) -> str:
         times = path_totals(steps)
         name = next(iter(times))
         whole = sum(times.values())
-        return f"{name}, {percent(times[name], whole)} of the critical path, which is {us(whole)} us long"
+        share = f"{name}, {percent(times[name], whole)} of the critical path, which is {us(whole)} us long"
+        return "; ".join(filter(None, (share, held_up(side.timeline, steps))))
     unknown, busy = "not known: the file does not say which instruction waits for which", _busy(side, events)
     if not busy:
         return unknown

@@ -78,7 +78,7 @@ def test_waits_name_whom_an_engine_waited_for(explained):
 
 def test_text_and_json_say_simulated(explained):
     found = explained[2]
-    answered = answer(found, {"hbm_bandwidth=2x": 1.0}, Findings((), ()), 5)
+    answered = answer(found, {"hbm_bandwidth=2x": 1.0}, Findings((), (), ""), 5)
     assert render(answered, "table").startswith("simulated")
     record = json.loads(render(answered, "json"))
     assert record["is_simulation"] is True and record["what_if"][0]["change"] == "hbm_bandwidth=2x"
@@ -86,14 +86,22 @@ def test_text_and_json_say_simulated(explained):
 
 def test_the_name_of_a_source_is_never_cut(explained):
     found = dataclasses.replace(explained[2], lines=[("/a/long/path/" + "x" * 50 + "/kernel.py:12", 1.0, 2.0)])
-    shown = render(answer(found, {}, Findings((), ()), 5), "table")
+    shown = render(answer(found, {}, Findings((), (), ""), 5), "table")
     assert found.lines[0][0] in shown.replace("\n", "")
 
 
 def test_shares_are_of_the_critical_path(explained):
     found = dataclasses.replace(explained[2], bound_by="Vector", path_us={"vector": 6.0, "dma": 2.0})
-    shown = render(answer(found, {}, Findings((), ()), 5), "table")
+    shown = render(answer(found, {}, Findings((), (), ""), 5), "table")
     assert "bound by Vector, 75 % of the critical path" in shown and "Vector 6.0 75.0" in shown
+
+
+def test_what_holds_the_engine_of_the_bound_up_stands_below_it(explained):
+    held = "a faster Vector alone saves nothing"
+    found = dataclasses.replace(explained[2], bound_by="Vector", path_us={"vector": 6.0, "dma": 2.0})
+    answered = answer(found, {}, Findings((), (), held), 5)
+    assert f"of the critical path\n{held}\n" in render(answered, "table") and answered.document["held_up"] == held
+    assert "faster" not in render(answer(found, {}, Findings((), (), ""), 5), "table")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +138,7 @@ def test_operations_that_were_never_compared_are_named():
     for _ in range(20):
         b.step("reciprocal", tile, (128, 1024), "float32", "vector")
     made = b.program()
-    answered = answer(explain(made, schedule(made)), {}, Findings((), ()), 5)
+    answered = answer(explain(made, schedule(made)), {}, Findings((), (), ""), 5)
     assert answered.document["uncompared_operations"] == ["reciprocal on Vector"]
     assert "never compared with hardware: reciprocal on Vector" in render(answered, "table")
     assert "never compared,reciprocal on Vector" in render(answered, "csv")
