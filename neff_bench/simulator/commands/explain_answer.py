@@ -74,7 +74,7 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
         _grid(
             "what if: the total time with what --what-if changes", ("change", "us", "%"), _what_if(explanation, changed)
         ),
-        _advice_grid(findings.advice),
+        advice_grid(findings.advice, explanation.from_hlo),
         _grid(
             "what if the chip were better: each of its constants by a factor of two (neff-bench explain CONSTANT says what it is)",
             ("constant", "saves us", "total time"),
@@ -94,11 +94,19 @@ _WHOSE = {
 """What the lines of a program are, by whether it comes from HLO."""
 
 
-def _advice_grid(found: Sequence[Advice]) -> Grid:
+_ADVICE = {
+    False: "advice",
+    True: "advice for an NKI kernel in the place of this program, which the simulator's compiler wrote",
+}
+"""Who can follow the advice, by whether a program comes from HLO."""
+
+
+def advice_grid(found: Sequence[Advice], from_hlo: bool) -> Grid:
+    """Return the table of advice."""
     if not found:
         return Grid((), (), ["no rule found anything that would save 2 % of the time"], title="advice")
     return _grid(
-        "advice, the largest gain first; gain: a guess of what the edit saves; it can save more, less, or cost time",
+        f"{_ADVICE[from_hlo]}, the largest gain first; gain: a guess of what the edit saves; it can save more, less, or cost time",
         ("do", "gain us", "why"),
         _advice(found),
     )

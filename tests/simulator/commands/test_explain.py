@@ -7,11 +7,12 @@ import pytest
 from neff_bench.chips import CHIPS
 from neff_bench.simulator.chips import constant_lines, what_if
 from neff_bench.simulator.commands.explain import critical_path, explain
-from neff_bench.simulator.commands.explain_answer import Findings, answer
+from neff_bench.simulator.commands.explain_answer import Findings, advice_grid, answer
 from neff_bench.simulator.errors import SimulatorError
 from neff_bench.simulator.program import Buffer, Instruction, Program
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.terminal.formats import render
+from neff_bench.viewer.advice import Advice
 from tests.simulator.programs import ProgramBuilder, matmul, whole
 
 
@@ -142,3 +143,11 @@ def test_operations_that_were_never_compared_are_named():
     assert answered.document["uncompared_operations"] == ["reciprocal on Vector"]
     assert "never compared with hardware: reciprocal on Vector" in render(answered, "table")
     assert "never compared,reciprocal on Vector" in render(answered, "csv")
+
+
+def test_advice_on_a_program_that_a_compiler_wrote_is_for_a_kernel_in_its_place():
+    found = [Advice("Do less", "much is done", 1.0, "total_time_us")]
+    assert advice_grid(found, False).title.startswith("advice, the largest gain first")
+    assert advice_grid(found, True).title.startswith(
+        "advice for an NKI kernel in the place of this program, which the simulator's compiler wrote, the"
+    )
