@@ -186,6 +186,7 @@ def record_kernel(
     """Return the program of a kernel; the arguments are those of `estimate`. Raises `SimulatorError`, `GenerateError` for a jax function
     that cannot be traced, and `WrongCall` for what is no input or names no function."""
     from neff_bench.neffs.intake import check_own, default_lnc
+    from neff_bench.simulator.nki.install import install
     from neff_bench.simulator.nki.jit import body, label
     from neff_bench.simulator.nki.load import trace_kernel
     from neff_bench.simulator.nki.trace import Call, record
@@ -200,6 +201,7 @@ def record_kernel(
     specs = input_specs(inputs)
     if implementation == "xla":
         return _lowered(kernel, specs, arguments, target, lnc)
+    install()  # the function may import nki itself, when it runs
     function = body(kernel)
     return record(Call(function, label(function), specs, arguments), target, lnc)
 

@@ -23,6 +23,29 @@ def kernel(tmp_path):
     return f"{path}:scale"
 
 
+IMPORTS_NKI_ITSELF = """
+import neff_bench
+
+def kernel(x):
+    import nki.isa as nisa
+    import nki.language as nl
+
+    out, tile = nl.ndarray((128, 64), x.dtype, nl.shared_hbm), nl.ndarray((128, 64), x.dtype, nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+print(neff_bench.estimate(kernel, {"x": ((128, 64), "float32")}).status)
+"""
+
+
+def test_a_function_may_import_nki_when_it_runs(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(IMPORTS_NKI_ITSELF)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout == "estimated\n"
+
+
 def test_numbers_equal_those_of_both_stages_to_the_bit(kernel):
     """`python bench/estimate.py equal` compares a hundred variants with the commands."""
     matmul = f"{Path(__file__).parents[2] / 'bench/matmul_variants.py'}:matmul"
