@@ -132,9 +132,11 @@ def row():
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(monkeypatch, capsys, tmp_path):
     """What the command prints for these rows of one source."""
     from validation.correlation import __main__ as command
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     def made(which, new=(), others=(), studied=()):
         monkeypatch.setattr(command, "NEW_SOURCES", (lambda _: iter(new),))
@@ -168,6 +170,17 @@ def refused():
 
 def lacking():
     raise FileNotFoundError("clone: no kernel.py at 0000000")
+
+
+def test_a_program_is_traced_once(row, monkeypatch, tmp_path):
+    from neff_bench.simulator.nki import trace
+    from neff_bench.simulator.program import encode
+    from validation.correlation.recorded import program_of
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    traced = program_of(row("first", program))
+    monkeypatch.setattr(trace, "traced", refused)
+    assert encode(program_of(row("first", program))) == encode(traced)
 
 
 def test_a_row_that_cannot_be_driven_says_why_beside_the_others(row, run):

@@ -19,7 +19,7 @@ import msgspec
 
 from neff_bench.installation import PACKAGE
 from neff_bench.simulator.nki import trace
-from neff_bench.simulator.program import Program
+from neff_bench.simulator.program import Program, decode, encode
 from validation.correlation.measured import Measured
 
 _RECORDS = ("recording", "nki", "operations", "program.py")
@@ -31,11 +31,7 @@ _Traced = tuple[Program, bool | None]
 def program_of(row: Measured) -> Program:
     """Return what `row.program()` gives, without tracing where that was done before."""
     place, found = _folder() / _name(row), trace.traced
-    kept = (
-        iter(msgspec.msgpack.decode(zlib.decompress(place.read_bytes()), type=list[_Traced]))
-        if place.is_file()
-        else None
-    )
+    kept = _kept(place.read_bytes()) if place.is_file() else None
     made: list[_Traced] = []
 
     def traced(*arguments: Any, **named: Any) -> _Traced:
@@ -45,9 +41,18 @@ def program_of(row: Measured) -> Program:
     with mock.patch.object(trace, "traced", traced):
         program = row.program()
     if kept is None and made:
-        place.with_suffix(f".{os.getpid()}").write_bytes(zlib.compress(msgspec.msgpack.encode(made), 1))
+        programs = [(encode(program), has_middle_end) for program, has_middle_end in made]
+        place.with_suffix(f".{os.getpid()}").write_bytes(zlib.compress(msgspec.msgpack.encode(programs), 1))
         place.with_suffix(f".{os.getpid()}").replace(place)
     return program
+
+
+def _kept(packed: bytes) -> Iterator[_Traced]:
+    """Yield what was traced, in order."""
+    for program, has_middle_end in msgspec.msgpack.decode(
+        zlib.decompress(packed), type=list[tuple[bytes, bool | None]]
+    ):
+        yield decode(program), has_middle_end
 
 
 def _name(row: Measured) -> str:
