@@ -20,6 +20,8 @@ LIBRARY = f"{os.sep}nkilib_src{os.sep}"
 TESTS = f"{os.sep}test{os.sep}integration{os.sep}"
 HARNESS, REFERENCE = f"{os.sep}test_orchestrator.py", "_torch.py"
 INSTALLED = f"{os.sep}site-packages{os.sep}"
+NO_MEMORY = "can't allocate memory"
+"""What torch says in a RuntimeError."""
 NUMBER = re.compile(r"-?\b\d+(\.\d+)?(e[-+]?\d+)?\b")
 
 
@@ -96,7 +98,8 @@ def _ours(error: BaseException) -> bool:
 def _needed(error: BaseException) -> str:
     """Return the program that is not on the path, the installed package that lacks a name that they use, or that their own arrays do not
     fit into memory; else nothing."""
-    if isinstance(error, MemoryError) and not _ours(error):
+    out_of_memory = isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY in str(error))
+    if out_of_memory and not _ours(error):
         return "more memory than is free here, for arrays of the test's own"
     if isinstance(error, FileNotFoundError) and _place(error) == subprocess.__file__:
         return str(error.filename)

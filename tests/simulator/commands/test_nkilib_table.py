@@ -112,6 +112,10 @@ def test_of_memory():
 
 def test_of_our_memory():
     subject.call(large)
+
+
+def test_of_the_memory_of_torch():
+    raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
 """
 SUBJECT = """
 def made():
@@ -184,7 +188,7 @@ def test_what_rejects_the_inputs_of_their_own_test_is_theirs(tmp_path):
         ("failed", "AssertionError: no scale: None"): 1,
         ("failed", "FileNotFoundError: [Errno N] No such file or directory: 'no-such-file'"): 1,
         ("failed", "AttributeError: module 'neff_bench.subject' has no attribute 'no_such_name'"): 1,
-        ("theirs", "needs more memory than is free here, for arrays of the test's own"): 1,
+        ("theirs", "needs more memory than is free here, for arrays of the test's own"): 2,
         ("failed", "MemoryError: Unable to allocate N PiB for an array with shape"): 1,
     }
 
