@@ -129,8 +129,7 @@ class _Rows:
         before = ids.find(before)
         at, before = at[before >= 0], before[before >= 0]
         self.linked = _is_linked(rows, len(before))
-        told = np.where(np.isnan(done.told_ns), _first_waiting(start, at, before), done.told_ns)
-        self.last = _last(works, start, np.where(is_dma, np.fmax(end, told), end))
+        self.last = _last(works, start, np.where(is_dma, np.fmax(end, _known_done(done, start, at, before)), end))
         met = ids.find(field_of(rows, "meets", -1))
         latest, by_signal = _latest(start, free, done, on_engine, met, (at, before))
         paces = coded(rows, ("dma_pace",), str)
@@ -164,9 +163,8 @@ def _signal_ns(timeline: Timeline, is_dma: np.ndarray) -> np.ndarray:
     if chip is None:
         return np.zeros(len(is_dma))
     core = coded(timeline.dma, ("subgraph",), str)
-    of_kernel = core.codes[
-        field_of(timeline.dma, "trigger", -1) >= 0
-    ]  # the others fetch instructions, where the file tells
+    # Packets that no row started fetch instructions, where the file tells.
+    of_kernel = core.codes[field_of(timeline.dma, "trigger", -1) >= 0]
     cores = len(np.unique(of_kernel)) or len(core.values)
     return np.where(is_dma, chip.dma_done_ns(cores), chip.semaphore_ns)
 
@@ -240,12 +238,13 @@ def _on_engine(engine: np.ndarray, start: np.ndarray) -> np.ndarray:
     return before
 
 
-def _first_waiting(start: np.ndarray, at: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return when the first row that depends on each begins; NaN where none does. `at`, `before`: rows, each with one that it depends on."""
-    first = np.full(len(start), np.nan)
-    after = start[at] > start[before]
-    np.fmin.at(first, before[after], start[at[after]])
-    return first
+def _known_done(done: Done, start: np.ndarray, at: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Return when each row is known to be done. A DMA whose packets are not known is so at the latest when the first row that depends on it begins; NaN where
+    none does. `at`, `before`: rows, each with one that it depends on."""
+    told: np.ndarray = done.told_ns.copy()
+    waited = np.isnan(told[before]) & (start[at] > start[before])
+    np.fmin.at(told, before[waited], start[at[waited]])
+    return told
 
 
 def _last(works: np.ndarray, start: np.ndarray, over: np.ndarray) -> tuple[int, float] | None:

@@ -134,6 +134,10 @@ def test_the_answer_for_a_metric_has_what_the_glossary_says_of_its_head(tmp_path
     assert [one["metric"] for one in json.loads((tmp_path / "dma.json").read_text())] == ["dma_active_us"]
 
 
+def test_the_track_of_matmuls_is_explained():
+    assert told("TensorMatrix").startswith("TensorMatrix (on a page): the track")
+
+
 def test_a_folder_of_measured_profiles_is_told_what_reads_it(tmp_path):
     (tmp_path / "file.neff").write_bytes(b"measured")
     done = CliRunner().invoke(explain, [str(tmp_path)])
