@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 import orjson
 
 from neff_bench.chips import CHIPS
+from neff_bench.errors import WrongCall, meant
 from neff_bench.neffs.errors import CaseError
 from neff_bench.neffs.own import OwnKernel
 
@@ -97,6 +98,14 @@ class Case:
 def matches(names: Iterable[str], globs: Sequence[str]) -> bool:
     """Return whether a glob of `--only` or `--skip` is for a case: one of its names, which are its own and its kernel's, matches."""
     return any(fnmatchcase(name, glob) for name in names for glob in globs)
+
+
+def check_only(globs: Sequence[str], names: Sequence[Sequence[str]], there: str) -> None:
+    """Raise `WrongCall` for a glob of `--only` that matches no case. `names`: those of each case. `there`: the cases in words."""
+    for glob in globs:
+        if not any(matches(of, [glob]) for of in names):
+            near = meant(glob, (name for of in names for name in of))
+            raise WrongCall(f"--only {glob}: matches none of the cases{near}; there is {there}")
 
 
 def content_key(case: Case, depends_on: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neff_bench.chips.calibration_option import calibration_option
-from neff_bench.errors import WrongCall, meant
+from neff_bench.errors import WrongCall
 from neff_bench.stage1_generate.options import Options
 from neff_bench.system.signals import Ended, Stop, stoppable
 from neff_bench.terminal import streams
@@ -117,15 +117,11 @@ def _selected(options: Options) -> list[Case]:
     """Return the cases that --only, --skip and --shard leave; nothing where the shard has no case. Raises `WrongCall`."""
     from dataclasses import replace
 
-    from neff_bench.neffs.case import matches
+    from neff_bench.neffs.case import check_only, matches
 
     cases = _read(options)
     names = [(case.kernel, case.name) for case in cases]
-    for glob in options.only:
-        if not any(matches(of, [glob]) for of in names):
-            near = meant(glob, (name for of in names for name in of))
-            there = listed(case.name for case in cases)
-            raise WrongCall(f"--only {glob}: matches none of the cases{near}; there is {there}")
+    check_only(options.only, names, listed(case.name for case in cases))
     selected = [
         case
         for case, of in zip(cases, names)

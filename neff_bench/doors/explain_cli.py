@@ -77,15 +77,10 @@ def _neffs(path: Path, only: Sequence[str]) -> list[str]:
 
 def _chosen(bundles: Sequence[Bundle], only: Sequence[str]) -> list[Bundle]:
     """Return those whose case, or kernel, a glob matches; without globs all. Raises `WrongCall` for a glob that matches none."""
-    from neff_bench.neffs.case import matches
+    from neff_bench.neffs.case import check_only, matches
 
     names = [(bundle.manifest.case.kernel, bundle.name) for bundle in bundles]
-    for glob in only:
-        if not any(matches(of, [glob]) for of in names):
-            near = meant(glob, (name for of in names for name in of))
-            raise WrongCall(
-                f"--only {glob}: matches none of the cases{near}; there is {listed(b.name for b in bundles)}"
-            )
+    check_only(only, names, listed(bundle.name for bundle in bundles))
     return [bundle for bundle, of in zip(bundles, names) if not only or matches(of, only)]
 
 
