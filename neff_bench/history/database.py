@@ -15,6 +15,8 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -186,29 +188,15 @@ def series(connection: sqlite3.Connection) -> list[Series]:
     return [Series(id_, SeriesKey(*key), label) for id_, *key, label in _typed(found, int, str, str, str, str, str)]
 
 
-def points(
-    connection: sqlite3.Connection, newest: int | None = None
-) -> Iterator[tuple[int, str, list[int], list[float]]]:
+def points(connection: sqlite3.Connection) -> Iterator[tuple[int, str, list[int], list[float]]]:
     """Yield (series, metric, commits, values) for each series and metric; commits as ids, the oldest first."""
-    limit = -1 if newest is None else newest
     found = connection.execute(
-        "WITH chosen AS (SELECT id, date FROM commits ORDER BY date DESC, id DESC LIMIT ?) "
-        "SELECT p.series, p.metric, p.commit_id, p.value FROM points p JOIN chosen c ON c.id = p.commit_id "
-        "ORDER BY p.series, p.metric, c.date, c.id",
-        (limit,),
+        "SELECT p.series, p.metric, p.commit_id, p.value FROM points p JOIN commits c ON c.id = p.commit_id "
+        "ORDER BY p.series, p.metric, c.date, c.id"
     )
-    current: tuple[int, str] | None = None
-    ids: list[int] = []
-    values: list[float] = []
-    for series_id, metric, commit, value in _typed(found, int, str, int, float):
-        if (series_id, metric) != current:
-            if current is not None:
-                yield (*current, ids, values)
-            current, ids, values = (series_id, metric), [], []
-        ids.append(commit)
-        values.append(value)
-    if current is not None:
-        yield (*current, ids, values)
+    for (series_id, metric), rows in groupby(_typed(found, int, str, int, float), itemgetter(0, 1)):
+        of_one = list(rows)
+        yield series_id, metric, [row[2] for row in of_one], [row[3] for row in of_one]
 
 
 def records(connection: sqlite3.Connection, commits: Sequence[Commit]) -> dict[tuple[int, int], dict[str, Any]]:

@@ -80,8 +80,6 @@ def events(connection: sqlite3.Connection) -> Iterator[Event]:
     known = {one.id: one for one in database.series(connection)}
     for series_id, metric, ids, values in database.points(connection):
         series = known[series_id]
-        if min(values) == max(values):
-            continue
         for change in changes_of(series, metric, values):
             doubt = None if is_exact(series) else len(values) - change.at
             yield Event(series, metric, by_id[ids[change.at]], change, direction(metric, change), doubt)

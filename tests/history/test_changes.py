@@ -27,26 +27,16 @@ def test_one_byte_more_is_a_change():
     assert len(exact_changes([427_819_008.0, 427_819_009.0])) == 1
 
 
-def test_a_step_of_three_percent_is_found_within_five_values():
-    found = [measured_changes(scattered(55, seed, step_at=50)) for seed in range(60)]
-    hits = sum(any(abs(change.at - 50) <= 2 and change.after > change.before for change in one) for one in found)
-    assert hits >= 54
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_flat_series_have_no_change(seed):
-    series = [scattered(60, 1000 * seed + number) for number in range(100)]
-    assert sum(len(measured_changes(values)) for values in series) <= 1
-
-
 def test_one_odd_value_is_no_change():
     values = scattered(40, 3)
     values[20] *= 1.2
     assert measured_changes(values) == []
 
 
-def test_a_short_series_has_no_change_points():
-    assert measured_changes([1.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0]) == []
+def test_a_series_of_fewer_than_ten_values_has_no_change_points():
+    values = [1.0, 1.1, 0.9, 1.0, 1.1, 9.0, 9.1, 8.9, 9.0, 9.1]
+    assert measured_changes(values[:9]) == measured_changes([1.0] * 5 + [9.0] * 4) == []
+    assert [one.at for one in measured_changes(values)] == [5]
 
 
 def test_the_noise_is_that_of_the_values_whatever_steps_they_make():
@@ -70,8 +60,24 @@ def test_a_value_far_from_both_neighbours_becomes_their_mean():
 
 
 def test_a_step_and_the_ends_of_a_series_are_no_spikes():
-    for values in ([1.0, 1.0, 9.0, 9.0], [9.0, 1.0, 1.0, 9.0], [1.0, 6.0, 2.0], [1.0, 20.0, 6.0]):
+    for values in (
+        [1.0, 1.0, 9.0, 9.0],
+        [9.0, 1.0, 1.0, 9.0],
+        [1.0, 6.0, 2.0],
+        [1.0, 20.0, 6.0],
+        [10.0, 16.0, 12.0],
+        [12.0, 16.0, 10.0],
+    ):
         assert _without_spikes(values, 1.0) == values
+
+
+@pytest.mark.parametrize("sigma", [0.5, 4.0])
+def test_what_a_spike_is_grows_with_the_noise(sigma):
+    for calm in ([1.0, 6.0, 1.0], [1.0, 20.0, 6.0]):
+        assert _without_spikes([value * sigma for value in calm], sigma) == [value * sigma for value in calm]
+    for spiked in ([1.0, 6.5, 1.0], [1.0, 20.0, 5.5]):
+        left, _, right = spiked
+        assert _without_spikes([value * sigma for value in spiked], sigma)[1] == (left + right) / 2 * sigma
 
 
 def test_a_change_of_a_measured_series_lies_between_the_medians_of_its_parts():
@@ -102,3 +108,15 @@ def test_noise_leaves_the_largest_tenth_of_the_differences_out():
 @pytest.mark.parametrize(("before", "after", "percent"), [(4.0, 5.0, 25.0), (-4.0, -5.0, -25.0), (0.0, 1.0, None)])
 def test_a_change_in_percent_is_of_what_was_before(before, after, percent):
     assert Change(1, before, after).percent == percent
+
+
+def test_a_step_of_three_percent_is_found_within_five_values():
+    found = [measured_changes(scattered(55, seed, step_at=50)) for seed in range(60)]
+    hits = sum(any(abs(change.at - 50) <= 2 and change.after > change.before for change in one) for one in found)
+    assert hits >= 54
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_flat_series_have_no_change(seed):
+    series = [scattered(60, 1000 * seed + number) for number in range(100)]
+    assert sum(len(measured_changes(values)) for values in series) <= 1

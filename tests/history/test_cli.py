@@ -8,8 +8,10 @@ import sys
 import threading
 
 import pytest
+from click.testing import CliRunner
 
 from neff_bench.history import database
+from neff_bench.history.cli import history as command
 from neff_bench.history.database import SeriesKey
 
 ROW = {
@@ -20,12 +22,9 @@ ROW = {
 
 
 @pytest.fixture
-def history(tmp_path):
-    def call(*words):
-        command = [sys.executable, "-m", "neff_bench", "history", *map(str, words)]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-
-    return call
+def history(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(command, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def add(history, tmp_path):
     def call(number, **changed):
         (tmp_path / "rows.json").write_text(json.dumps([{**ROW, **changed}]))
         done = history("add", "rows.json", "--commit", f"c{number}", "--date", f"2026-01-{number:02d}")
-        assert done.returncode == 0, done.stderr
+        assert done.exit_code == 0, done.stderr
 
     return call
 
@@ -44,7 +43,7 @@ def test_a_slower_kernel_is_told_and_fails_the_check(history, add):
     add(4, total_time_us=31.5)
     done = history("check", "--format", "json")
     [time, _] = json.loads(done.stdout)
-    assert done.returncode == 1
+    assert done.exit_code == 1 and done.stderr.startswith("error: ") and "total_time_us" in done.stderr
     assert (time["metric"], time["before"], time["after"], time["verdict"]) == ("total_time_us", 30.0, 31.5, "worse")
     [event] = json.loads(history("show", "--format", "json").stdout)
     assert (event["commit"], event["verdict"]) == ("c4", "worse")
@@ -67,7 +66,7 @@ def test_an_improvement_passes_and_is_told(history, add):
     add(1)
     add(2, hbm_read_bytes=900)
     done = history("check", "--format", "json")
-    assert done.returncode == 0
+    assert (done.exit_code, done.stderr) == (0, "")
     assert [judged["verdict"] for judged in json.loads(done.stdout)] == ["better", "same"]
 
 
@@ -75,8 +74,8 @@ def test_only_the_newest_commits_are_judged(history, add):
     add(1)
     add(2, total_time_us=31.0)
     add(3, total_time_us=31.0)
-    assert history("check").returncode == 0
-    assert history("check", "--last", 2).returncode == 1
+    assert history("check").exit_code == 0
+    assert history("check", "--last", 2).exit_code == 1
     assert "c2" in history("show").stdout
 
 
@@ -84,7 +83,7 @@ def test_a_new_model_begins_a_new_series_and_says_so(history, add):
     add(1)
     add(2, model="trn2-3.bbbb", total_time_us=99.0)
     done = history("check")
-    assert done.returncode == 0
+    assert done.exit_code == 0
     assert "a new series by trn2-3.bbbb begins" in done.stderr
 
 
@@ -92,7 +91,7 @@ def test_simulated_and_measured_values_are_never_joined(history, add):
     add(1)
     add(2, source="measured", tool="neuron-explorer 2.29", total_time_us=99.0)
     done = history("check")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "source simulated against measured" in done.stderr
 
 
@@ -106,7 +105,7 @@ def test_a_commit_that_is_added_again_replaces_its_values(history, add):
     add(1)
     add(2, total_time_us=99.0)
     add(2)
-    assert history("check").returncode == 0
+    assert history("check").exit_code == 0
 
 
 def test_what_was_added_is_told_and_what_it_replaced(history, tmp_path):
@@ -116,7 +115,85 @@ def test_what_was_added_is_told_and_what_it_replaced(history, tmp_path):
     assert told == ["1 row, 2 values at 0123456789ab", "1 row, 2 values at 0123456789ab, 2 of them replaced"]
     (tmp_path / "rows.json").write_text(json.dumps([{"case": "x", "status": "unprofiled"}]))
     done = history(*words)
-    assert (done.returncode, "rows.json: no row to add that was profiled or failed" in done.stderr) == (2, True)
+    assert (done.exit_code, "rows.json: no row to add that was profiled or failed" in done.stderr) == (2, True)
+
+
+def test_show_prints_the_changes_of_all_cases_in_the_order_of_their_commits(history, tmp_path):
+    for number, (one, other) in enumerate(((30.0, 2.0), (30.0, 1.0), (31.5, 1.0), (0.0, 1.0), (1.0, 1.0)), 1):
+        rows = [{**ROW, "total_time_us": one}, {**ROW, "case": "another", "kernel": "another", "total_time_us": other}]
+        (tmp_path / "rows.json").write_text(json.dumps(rows))
+        history("add", "rows.json", "--commit", f"0123456789ab{number}", "--date", f"2026-01-0{number}")
+    assert history("show", "--format", "md").stdout.splitlines() == [
+        "| commit | case | metric | before | after | change | verdict |",
+        "| :--- | :--- | :--- | ---: | ---: | ---: | :--- |",
+        "| 0123456789ab | another nki b1 s128 bfloat16 trn2/1 | total_time_us | 2 | 1 | -50.00 % | better |",
+        "| 0123456789ab | mlp nki b1 s128 bfloat16 trn2/1 | total_time_us | 30 | 31.5 | +5.00 % | worse |",
+        "| 0123456789ab | mlp nki b1 s128 bfloat16 trn2/1 | total_time_us | 31.5 | 0 | -100.00 % | better |",
+        "| 0123456789ab | mlp nki b1 s128 bfloat16 trn2/1 | total_time_us | 0 | 1 |  | worse |",
+    ]
+    assert json.loads(history("show", "--format", "json", "--only", "other", "--only", "anoth*").stdout) == [
+        {
+            "commit": "0123456789ab2", "date": "2026-01-02T00:00:00+00:00", "case": "another", "source": "simulated",
+            "made_by": "trn2-2.aaaa", "machine": "", "metric": "total_time_us", "before": 2.0, "after": 1.0, "percent": -50.0,
+            "verdict": "better",
+        }
+    ]  # fmt: skip
+
+
+def test_a_measured_change_says_how_many_values_speak_for_it(history, tmp_path):
+    with database.opened(tmp_path / "history", write=True) as connection:
+        for number in range(14):
+            time = 10 + 10 * (number >= 9) + 0.01 * (number % 3)
+            rows = [(SeriesKey("m", "measured", "t", "mine"), "m", {"total_time_us": time}, {})]
+            database.add(connection, f"c{number}", f"2026-01-{number + 1:02d}", "", rows)
+    assert history("show").stdout.rstrip().endswith("worse (5 values)")
+    assert json.loads(history("show", "--format", "json").stdout)[0]["machine"] == "mine"
+
+
+def test_only_the_name_of_a_case_wraps_where_the_terminal_is_narrow(history, add, monkeypatch):
+    add(1)
+    add(2, total_time_us=31.5)
+    monkeypatch.setenv("COLUMNS", "70")
+    _, _, *lines = history("show").stdout.splitlines()
+    assert len(lines) > 1 and " total_time_us " in lines[0] and lines[0].endswith(" worse")
+    assert all(line.strip() in "mlp nki b1 s128 bfloat16 trn2/1" for line in lines[1:])
+
+
+def test_nothing_changed_is_said_to_people_and_is_an_empty_list_to_programs(history, add):
+    add(1)
+    answers = [history("show", "--format", format_).stdout for format_ in ("table", "md", "json")]
+    assert answers[:2] == ["no change\n"] * 2 and json.loads(answers[2]) == []
+
+
+def test_the_first_commit_is_compared_with_nothing(history, add):
+    add(1)
+    done = history("check")
+    assert done.exit_code == 0
+    assert done.stdout == "nothing to compare with: the history has no commit before\n"
+
+
+def test_without_a_word_the_command_says_what_it_does(history):
+    done = history()
+    assert done.exit_code == 0 and done.stdout.startswith("Usage: history [OPTIONS] [COMMAND]")
+
+
+def test_help_says_what_holds_where_nothing_is_said(history):
+    said = {word: " ".join(history(word, "--help").stdout.split()) for word in ("add", "check", "show")}
+    assert all("[default: history]" in one for one in said.values())
+    assert all("[default: table]" in said[word] for word in ("check", "show"))
+    assert "[default: 1; x>=1]" in said["check"]
+
+
+def test_a_row_that_failed_is_enough_to_add(history, tmp_path):
+    (tmp_path / "rows.json").write_text(json.dumps([{"case": "x", "status": "failed"}]))
+    assert history("add", "rows.json", "--commit", "c").stderr == "1 row, 0 values at c\n"
+
+
+def test_a_machine_is_what_its_owner_calls_it(history, tmp_path):
+    (tmp_path / "rows.json").write_text(json.dumps([{**ROW, "source": "measured"}]))
+    history("add", "rows.json", "--commit", "c", "--machine", "mine")
+    with database.opened(tmp_path / "history") as connection:
+        assert [one.key.machine for one in database.series(connection)] == ["mine"]
 
 
 def test_show_is_a_table_of_changes(history, add):
@@ -140,9 +217,9 @@ def test_a_case_that_no_longer_builds_got_worse_and_comes_back_better(history, a
         (4, rows[0]),
     ):
         (tmp_path / "rows.json").write_text(json.dumps([row, *others]))
-        assert history("add", "rows.json", "--commit", f"c{number}", "--date", f"2026-01-{number:02d}").returncode == 0
+        assert history("add", "rows.json", "--commit", f"c{number}", "--date", f"2026-01-{number:02d}").exit_code == 0
         done = history("check")
-        assert done.returncode == (1 if number == 3 else 0)
+        assert done.exit_code == (1 if number == 3 else 0)
         assert "k.py:3: no" in done.stdout
     assert f"1 of {1 + beside} case{'s' * bool(beside)} got better, none got worse." in done.stdout
 
@@ -162,7 +239,7 @@ def test_commits_are_ordered_by_their_dates(history, add):
     add(3, total_time_us=31.0)
     add(1)
     add(2)
-    assert history("check").returncode == 1
+    assert history("check").exit_code == 1
     assert "c3" in history("show").stdout
 
 
@@ -171,7 +248,7 @@ def test_the_commit_is_the_one_checked_out(history, tmp_path):
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "Faster | <b>"], check=True)
     (tmp_path / "rows.json").write_text(json.dumps([ROW]))
-    assert history("add", "rows.json").returncode == 0
+    assert history("add", "rows.json").exit_code == 0
     with database.opened(tmp_path / "history") as connection:
         [commit] = database.commits(connection)
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
@@ -183,6 +260,12 @@ def test_the_commit_is_the_one_checked_out(history, tmp_path):
     [
         (("check", "--db", "nowhere"), "no history"),
         (("add", "rows.json"), "not a git checkout"),
+        (("add", "rows.json", "--date", "2026-01-01"), "--date needs --commit"),
+        (("add", "none.json", "--commit", "x"), "none.json"),
+        (("check", "--db", "rows.json"), "Directory 'rows.json' is a file"),
+        (("--output", "."), "File '.' is a directory"),
+        (("check", "--last", "0"), "0 is not in the range x>=1"),
+        (("--output", "page.html", "show"), "--output goes without a subcommand"),
         (("add", "rows.json", "--commit", "x", "--date", "yesterday"), "expected ISO 8601"),
         (("--output", "page.pdf"), ".html, .parquet, .csv"),
         (("--output", "page.html", "--link", "javascript:alert(1)"), "expected an address"),
@@ -191,7 +274,7 @@ def test_the_commit_is_the_one_checked_out(history, tmp_path):
 def test_a_wrong_call_is_one_line(history, tmp_path, words, message):
     (tmp_path / "rows.json").write_text(json.dumps([ROW]))
     done = history(*words)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert message in done.stderr and len(done.stderr.splitlines()) == 1
 
 
@@ -239,14 +322,14 @@ def test_a_killed_writer_leaves_the_history_as_it_was(tmp_path):
 def test_the_export_has_one_line_for_each_value(history, add, tmp_path):
     add(1)
     add(2, total_time_us=31.0)
-    assert history("--output", "points.csv").returncode == 0
+    assert history("--output", "points.csv").exit_code == 0
     with (tmp_path / "points.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["sha"] for row in rows} == {"c1", "c2"}
     assert [row["value"] for row in rows if row["metric"] == "total_time_us"] == ["30.0", "31.0"]
     import pyarrow.parquet as pq
 
-    assert history("--output", "points.parquet").returncode == 0
+    assert history("--output", "points.parquet").exit_code == 0
     assert pq.read_table(tmp_path / "points.parquet").num_rows == len(rows)
 
 
@@ -278,7 +361,7 @@ def test_a_value_of_another_type_is_one_line_with_its_place(history, add, tmp_pa
     with sqlite3.connect(tmp_path / "history" / database.FILE) as connection:
         connection.execute(change)
     done = history("check")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.stderr
     assert f"history/{database.FILE}: {said}" in done.stderr
 
 
@@ -296,4 +379,4 @@ def test_a_table_whose_name_is_damaged_is_one_line(history, add, tmp_path):
     file = tmp_path / "history" / database.FILE
     file.write_bytes(file.read_bytes().replace(b"CREATE TABLE commits", b"CREATE TABLEEcomm\xdbts"))
     done = history("show")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and database.FILE in done.stderr, done.stderr
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1) and database.FILE in done.stderr, done.stderr

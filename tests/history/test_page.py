@@ -97,3 +97,37 @@ def test_a_link_is_the_address_of_a_commit(directory, tmp_path, link):
 
 def test_line_separators_of_unicode_are_escaped_in_a_script():
     assert page._script_safe("<\u2028\u2029".encode()) == r"\u003c\u2028\u2029"
+
+
+def test_the_page_has_every_commit_series_and_change(tmp_path):
+    """A commit is its place, also where a series has no value at some of them."""
+    key, other = SeriesKey("a", "simulated", "m", ""), SeriesKey("b", "measured", "t", "mine")
+    with database.opened(tmp_path, write=True) as connection:
+        for number, value in enumerate((None, 1.0, 1.0, None, 2.0)):
+            rows = [(other, "B", {"mfu_percent": 7.0}, {})]
+            rows += [] if value is None else [(key, "A", {"total_time_us": value}, {})]
+            database.add(connection, f"c{number}", f"2026-01-0{9 - number}", f"s{number}", rows)
+    assert page.content(tmp_path, "https://x/{sha}") == {
+        "link": "https://x/{sha}",
+        "commits": [[f"c{number}", f"2026-01-0{9 - number}", f"s{number}"] for number in (4, 3, 2, 1, 0)],
+        "series": {"1": ["B", "measured", "t", "mine", "b"], "2": ["A", "simulated", "m", "", "a"]},
+        "lines": [
+            [1, "mfu_percent", page.packed([0, 1, 2, 3, 4], [7.0] * 5), []],
+            [2, "total_time_us", page.packed([0, 2, 3], [2.0, 1.0, 1.0]), [[2, 2.0, 1.0, "better"]]],
+        ],
+    }
+
+
+@pytest.mark.parametrize(("changes", "steps"), [(1, True), (2, True), (3, False)])
+def test_steps_are_kept_up_to_a_quarter_of_the_values(changes, steps):
+    """Eight values: three steps at most, the first of which is the first value."""
+    values = [float(min(at, changes)) for at in range(8)]
+    assert isinstance(page.packed(list(range(8)), values)[2], list) == steps
+    assert unpack(list(range(8)), values) == values
+
+
+@pytest.mark.parametrize("link", [None, "http://host/{sha}", "https://host/{sha}#x"])
+def test_a_page_is_written_with_a_link_or_without(directory, tmp_path, link):
+    page.write(directory, tmp_path / "page.html", link)
+    data = json.loads(re.search(r"const data = (.*);\n", (tmp_path / "page.html").read_text()).group(1))
+    assert data["link"] == link
