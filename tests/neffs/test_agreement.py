@@ -29,7 +29,24 @@ MANIFEST = Manifest(
 
 def test_a_neff_that_is_what_its_case_says_is_taken():
     assert disagreement(MANIFEST, NEFF) is None
-    assert disagreement(MANIFEST, replace(NEFF, target="any", ranks=1)) is None
+    for changes in ({"target": "any", "ranks": 1}, {"target": None, "ranks": 0}, {"target": "trn1/trn2"}):
+        assert disagreement(MANIFEST, replace(NEFF, **changes)) is None
+    unknown = (ACC, replace(X, bytes=None, shape=(), dtype="void16"))
+    assert disagreement(MANIFEST, replace(NEFF, inputs=unknown)) is None
+    of_four = replace(MANIFEST, case=replace(MANIFEST.case, ranks=4))
+    assert disagreement(of_four, replace(NEFF, ranks=4)) is None
+
+
+def test_what_comes_first_is_told_and_all_is_looked_at():
+    wrong = replace(NEFF, target="trn1", lnc=2, ranks=4, inputs=(ACC,), outputs=())
+    said = []
+    for good in ({"target": "trn2"}, {"lnc": 1}, {"ranks": 1}, {"inputs": NEFF.inputs}, {"outputs": NEFF.outputs}):
+        said.append(disagreement(MANIFEST, wrong))
+        wrong = replace(wrong, **good)
+    assert [one.split(",")[0] for one in said] == [
+        "the NEFF is for trn1", "the NEFF has LNC 2", "the NEFF is for 4 ranks", "the NEFF has 1 inputs", "the NEFF has 0 outputs",
+    ]  # fmt: skip
+    assert disagreement(MANIFEST, wrong) is None
 
 
 @pytest.mark.parametrize(
@@ -60,6 +77,15 @@ def test_what_differs_is_told_with_both_values(changes, says):
         ("float8_e4m3", "uint16", False),
         ("bfloat16", "uint16", False),
         ("int32", "uint32", False),
+        ("float32", "float32", True),
+        ("float8_e4m3", "int8", True),
+        ("float8_e4m3", "float8_e5m2", False),
+        ("float4_e2m1fn_x4", "uint16", True),
+        ("float4_e2m1fn_x4", "uint8", False),
+        ("tfloat32", "float32", True),
+        ("float32", "tfloat32", False),
+        ("uint8", "bool", True),
+        ("int8", "bool", False),
     ],
 )
 def test_a_neff_may_name_an_integer_or_an_unknown_type_where_numpy_has_none(declared, in_neff, same):
