@@ -123,7 +123,7 @@ class Bundle:
 
     path: Path
     manifest: Manifest
-    verified: bool = True
+    verified: bool
 
     @property
     def name(self) -> str:

@@ -185,7 +185,7 @@ def _replace(staging: Path, final: Path) -> None:
 
 
 def _keep_profiles(old: Path, new: Path) -> None:
-    """Copy the profiles of a bundle into the one that replaces it, unless both have a NEFF and these differ."""
+    """Copy the profiles of a bundle into the one that replaces it, where that has the same NEFF or the older one cannot be read."""
     if not (old / PROFILES).is_dir():
         return
     after = read_bundle(new).manifest.neff_sha256

@@ -19,13 +19,14 @@ from neff_bench.parsers.neff import read_neff
 def neff(tmp_path, files):
     """A function that writes a NEFF with inputs x (4x8) and y (8x2), other names and texts by replacement in its JSON."""
 
-    def write(dtype="bfloat16", element=2, x_bytes=None, says_y=True, **names):
+    def write(dtype="bfloat16", element=2, x_bytes=None, y_rows=8, says_y=True, **names):
         sizes = {
             '"size": 64': f'"size": {32 * element if x_bytes is None else x_bytes}',
             '"size": 16': f'"size": {8 * element}',
         }
+        sizes["[8, 2]"] = f"[{y_rows}, 2]"
         if says_y:
-            sizes['"var": {'] = f'"var": {{"y": {{"type": "input", "size": {16 * element}}}, '
+            sizes['"var": {'] = f'"var": {{"y": {{"type": "input", "size": {2 * y_rows * element}}}, '
         members = files.neff_members(dtype=dtype)
         for member, data in members.items():
             if member.endswith(".json"):
@@ -83,6 +84,12 @@ def test_inputs_that_may_be_indices_or_have_no_sign_are_zeros(neff, store, dtype
     bundle = publish_neff(store, "k", neff(dtype, element))
     assert (bundle / "inp-x-000.bin").read_bytes() == bytes(32 * element)
     assert (bundle / "inp-y-000.bin").read_bytes() == bytes(16 * element)
+
+
+def test_a_tensor_of_no_elements_has_no_bytes(neff, store):
+    bundle = publish_neff(store, "k", neff("int32", 4, y_rows=0))
+    assert (bundle / "inp-y-000.bin").read_bytes() == b""
+    assert (bundle / "inp-x-000.bin").stat().st_size == 128
 
 
 def test_a_tensor_of_no_known_size_is_refused_before_anything_is_written(neff, store):

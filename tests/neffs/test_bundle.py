@@ -1,13 +1,31 @@
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from neff_bench.neffs.bundle import MANIFEST, files_of, read_bundle, record_files, verify_bundle
-from neff_bench.neffs.checksums import seal, wrong_size
+from neff_bench.neffs.bundle import (
+    MANIFEST,
+    MANIFEST_BYTES_MAX,
+    Manifest,
+    RankFiles,
+    TensorFile,
+    files_below,
+    files_of,
+    found_files,
+    is_safe_tensor_name,
+    read_bundle,
+    record_files,
+    used_files,
+    verify_bundle,
+    write_manifest,
+    write_tensor,
+)
+from neff_bench.neffs.checksums import FileSum, seal, sha256_file, wrong_size
 from neff_bench.neffs.errors import BundleError
 
 
@@ -148,3 +166,102 @@ def test_threads_that_read_their_first_manifest_do_not_race(bundle):
     )
     for _ in range(5):
         subprocess.run([sys.executable, "-c", code, str(bundle.path)], check=True)
+
+
+def tensor(name, file, size_bytes=4):
+    return TensorFile(name, (1,), "float32", size_bytes, file, f"sha of {file}")
+
+
+def test_the_files_that_are_used_are_those_of_all_ranks(case):
+    """An output without a reference has no file."""
+    manifest = Manifest(
+        case, "k", "built", "sim", "", neff="file.neff", neff_sha256="n", inputs=(tensor("x", "x0"),), outputs=(tensor("y", None),),
+        other_ranks=(RankFiles((tensor("x", "x1", 8),), (tensor("y", "y1"),)),), rank_inputs="4rank_inputs.txt",
+    )  # fmt: skip
+    assert [len(rank.inputs) for rank in manifest.by_rank] == [1, 1] and manifest.by_rank[0].inputs[0].file == "x0"
+    used = {"file.neff": FileSum(None, "n")}
+    used |= {name: FileSum(size, f"sha of {name}") for name, size in (("x0", 4), ("x1", 8), ("y1", 4))}
+    assert used_files(manifest) == used
+    published = replace(manifest, files={"4rank_inputs.txt": FileSum(3, "r"), "compile.log": FileSum(1, "l")})
+    assert used_files(published) == {**used, "4rank_inputs.txt": FileSum(3, "r")}
+    assert files_of(published) == {**used_files(published), "compile.log": FileSum(1, "l")}
+    assert used_files(replace(published, rank_inputs=None)) == used
+    assert used_files(replace(manifest, neff=None)) == {name: one for name, one in used.items() if name != "file.neff"}
+
+
+def test_a_case_that_failed_has_no_neff(tmp_path, case):
+    write_manifest(tmp_path, Manifest(case, "k", "failed", "neuron", "", reason="why"))
+    bundle = read_bundle(tmp_path)
+    assert (bundle.neff_path, bundle.manifest.reason, bundle.name) == (None, "why", tmp_path.name)
+
+
+def test_a_recorded_file_has_the_digest_of_its_tensor_or_of_its_content(tmp_path, fill):
+    fill(tmp_path)
+    (tmp_path / "compile.log").write_bytes(b"log")
+    data = (tmp_path / "inp-lhs-000.bin").read_bytes()
+    (tmp_path / "inp-lhs-000.bin").write_bytes(b"\1" * 24)
+    record_files(tmp_path)
+    assert read_bundle(tmp_path).manifest.files == {
+        "compile.log": FileSum(3, hashlib.sha256(b"log").hexdigest()),
+        "file.neff": FileSum(4, sha256_file(tmp_path / "file.neff")),
+        "inp-lhs-000.bin": FileSum(24, hashlib.sha256(data).hexdigest()),
+    }
+
+
+def test_the_files_of_a_bundle_are_its_own_and_those_of_its_folders(tmp_path):
+    """Only at its top are case.json and profiles/ no part of it. A link to a folder is a file."""
+    for name in ("case.json", "profiles/1", "b", "a/case.json", "a/profiles/2", "a/c/d"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "a" / "link").symlink_to(tmp_path / "profiles")
+    inside = ["a/c/d", "a/case.json", "a/link", "a/profiles/2"]
+    assert found_files(tmp_path) == [*inside, "b"]
+    assert files_below(tmp_path) == [*inside, "b", "case.json", "profiles/1"]
+    assert files_below(tmp_path, "a") == inside and files_below(tmp_path, "a/c") == ["a/c/d"]
+    assert files_below(tmp_path, "b") == ["b"] and files_below(tmp_path, "none") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [("x", True), ("a-b", True), ("a.b:0", True), ("ä", True), ("", False), ("-x", False), ("a b", False), ("a\x07", False), ("a\u2003b", False)],
+)  # fmt: skip
+def test_a_safe_name_is_one_word_and_no_option(name, safe):
+    assert is_safe_tensor_name(name) is safe
+
+
+def test_a_tensor_is_written_with_its_digest(tmp_path):
+    written = write_tensor(tmp_path, "f", "x", (2,), "uint8", memoryview(b"12"))
+    assert written == TensorFile("x", (2,), "uint8", 2, "f", hashlib.sha256(b"12").hexdigest())
+    assert (tmp_path / "f").read_bytes() == b"12"
+
+
+@pytest.mark.parametrize(("more", "says"), [(0, "case.json is damaged"), (1, "not a plain file of at most 16 MiB")])
+def test_a_manifest_of_more_than_16_mebibytes_is_not_read(bundle, more, says):
+    os.truncate(bundle.path / MANIFEST, MANIFEST_BYTES_MAX + more)
+    assert MANIFEST_BYTES_MAX == 16 << 20
+    with pytest.raises(BundleError, match=says):
+        read_bundle(bundle.path)
+
+
+def test_what_is_no_bundle_is_told_so(tmp_path):
+    with pytest.raises(BundleError, match="no case.json, so this is not a bundle"):
+        read_bundle(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(BundleError, match="cannot read case.json: Not a directory"):
+        read_bundle(tmp_path / "file")
+
+
+def test_only_a_manifest_of_the_first_schema_may_be_without_a_checksum(bundle):
+    text = (bundle.path / MANIFEST).read_text()
+    (bundle.path / MANIFEST).write_text(re.sub(r',\n  "checksum": "[0-9a-f]{64}"', "", text))
+    with pytest.raises(BundleError, match=r"case.json is damaged \(it has no checksum\)"):
+        read_bundle(bundle.path)
+    (bundle.path / MANIFEST).write_text(text.replace('"schema": 2', '"schema": 1'))
+    with pytest.raises(BundleError, match="its checksum does not fit its content"):
+        read_bundle(bundle.path)
+
+
+@pytest.mark.parametrize("file", ["a..b", "..a", "a/..b"])
+def test_dots_in_a_name_lead_nowhere(bundle, file):
+    edit(bundle, '"inp-lhs-000.bin"', f'"{file}"')
+    assert file in files_of(read_bundle(bundle.path).manifest)

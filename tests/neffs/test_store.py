@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from neff_bench.neffs.aids import read_aid, write_aid
-from neff_bench.neffs.bundle import Bundle
+from neff_bench.neffs.bundle import Bundle, Manifest, write_manifest
 from neff_bench.neffs.errors import BundleError, CaseError, StoreError
-from neff_bench.neffs.store import Store
+from neff_bench.neffs.store import Store, copy_finished
 from neff_bench.system import exchange as exchange_module
 from neff_bench.system.lock import try_lock, unlock
 
@@ -103,7 +103,7 @@ def test_unsafe_names_are_refused(store, fill, name):
 
 def test_sweep_removes_what_a_killed_writer_left_and_spares_the_living(store, fill, tmp_path):
     code = (
-        "import sys, time, pathlib; from neff_bench.neffs.store import Store\n"
+        "import sys, time, pathlib; from neff_bench.neffs.store import Store, copy_finished\n"
         "def fill(path):\n    (path / 'half').write_text('x'); print('in', flush=True); time.sleep(60)\n"
         "Store(pathlib.Path(sys.argv[1])).publish('dead', fill)"
     )
@@ -136,7 +136,7 @@ def test_sweep_puts_back_a_bundle_that_was_moved_aside(store, fill, case):
 
 def test_a_lock_excludes_other_processes_and_dies_with_its_holder(store):
     code = (
-        "import sys, time, pathlib; from neff_bench.neffs.store import Store\n"
+        "import sys, time, pathlib; from neff_bench.neffs.store import Store, copy_finished\n"
         "with Store(pathlib.Path(sys.argv[1])).lock('case'):\n    print('in', flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen([sys.executable, "-c", code, str(store.path)], stdout=subprocess.PIPE)
@@ -215,3 +215,135 @@ def test_an_aid_is_neither_read_nor_written_through_a_link(tmp_path, link):
         read_aid(tmp_path / "store", "verified.json")
     write_aid(tmp_path / "store", "verified.json", b'{\n  "a": 2\n}\n')
     assert (elsewhere / "other" / ".store" / "verified.json").read_bytes() == before
+
+
+def test_what_lies_in_a_store_and_is_no_folder_or_hidden_is_no_bundle(store, fill, case):
+    store.publish(case.name, fill)
+    (store.path / "file").touch()
+    (store.path / "b").mkdir()
+    assert store.names() == ["b", case.name] and store.find("a") is None
+
+
+def test_nothing_is_made_before_something_is_written(store):
+    assert store.find("a") is None and store.sweep() == 0 and not store.path.exists()
+    store.create()
+    assert sorted(path.name for path in (store.path / ".store").iterdir()) == ["locks", "staging"]
+    assert store.names() == []
+
+
+def test_a_scratch_directory_is_empty_and_gone_at_the_end(store):
+    with pytest.raises(KeyError), store.scratch("a") as directory:
+        assert directory.is_dir() and not list(directory.iterdir())
+        exchange_module.aside(directory).mkdir()
+        (directory / "file").touch()
+        raise KeyError
+    assert staged(store) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize(
+    ("owner", "user", "may"), [(12345, 12345, True), (12345, 0, True), (0, 54321, True), (12345, 54321, False)]
+)
+def test_a_store_is_written_by_its_owner_and_by_root_and_is_no_trap_when_it_is_roots(
+    store, monkeypatch, owner, user, may
+):
+    store.create()
+    os.chown(store.path, owner, owner)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    if may:
+        store.create()
+    else:
+        with pytest.raises(StoreError, match=f"belongs to another user \\(uid {owner}\\); choose another directory"):
+            store.create()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_link_of_another_user_is_a_trap_whatever_it_leads_to(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    os.chown(tmp_path / "mine", 54321, 54321)
+    (tmp_path / "link").symlink_to("mine")
+    os.chown(tmp_path / "link", 12345, 12345, follow_symlinks=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    Store(tmp_path / "mine").create()
+    with pytest.raises(StoreError, match="belongs to another user"):
+        Store(tmp_path / "link").create()
+
+
+def test_a_place_that_is_taken_by_a_file_is_one_line_and_leaves_nothing(store, fill, case):
+    store.create()
+    (store.path / case.name).touch()
+    with pytest.raises(StoreError, match="cannot publish: "):
+        store.publish(case.name, fill)
+    assert staged(store) == []
+
+
+def test_sweep_removes_locks_that_nobody_holds_and_spares_the_held(store):
+    store.create()
+    locks = store.path / ".store" / "locks"
+    (locks / "dead.lock").touch()
+    (locks / "other").touch()
+    held = try_lock(locks / "held.lock")
+    assert store.sweep() == 0
+    assert sorted(path.name for path in locks.iterdir()) == ["held.lock", "other"]
+    unlock(locks / "held.lock", held)
+
+
+def test_a_bundle_that_was_moved_aside_goes_where_another_has_taken_its_place(store, fill, case):
+    store.publish(case.name, fill)
+    staging = store.path / ".store" / "staging" / f"{case.name}-1-abcd"
+    exchange_module.aside(staging).mkdir()
+    staging.mkdir()
+    staging.with_name(staging.name + ".lock").touch()
+    assert store.sweep() == 1
+    assert store.find(case.name) is not None and staged(store) == []
+
+
+def profiled(path):
+    (path / "profiles" / "1").mkdir(parents=True)
+    return path
+
+
+def kept(path):
+    return [one.name for one in path.glob("profiles/*")]
+
+
+def test_profiles_go_with_a_build_that_has_no_neff(store, fill, case):
+    path = profiled(store.publish(case.name, fill))
+    store.publish(case.name, lambda directory: write_manifest(directory, Manifest(case, "k", "failed", "sim", "")))
+    assert kept(path) == []
+    profiled(path)
+    store.publish(case.name, fill)
+    assert kept(path) == []
+
+
+def test_profiles_stay_where_the_older_bundle_cannot_be_read(store, fill, case):
+    path = profiled(store.publish(case.name, fill))
+    (path / "case.json").write_text("{}")
+    store.publish(case.name, fill)
+    assert kept(path) == ["1"]
+
+
+def test_what_is_copied_is_finished(tmp_path):
+    """Only what begins with a dot in the profiles themselves is not."""
+    for name in ("profiles/.work/a", "profiles/1/.hidden", ".log", "profiles/1/out"):
+        (tmp_path / "old" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "old" / name).touch()
+    (tmp_path / "old" / "profiles" / "1" / "link").symlink_to("none")
+    (tmp_path / "new").mkdir()
+    copy_finished(tmp_path / "old", tmp_path / "new", tmp_path / "old" / "profiles")
+    found = sorted(str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*"))
+    assert found == [".log", "profiles", "profiles/1", "profiles/1/.hidden", "profiles/1/link", "profiles/1/out"]
+    assert (tmp_path / "new" / "profiles" / "1" / "link").is_symlink()
+
+
+def test_hidden_links_go_and_hidden_folders_stay(store, fill, case):
+    def with_hidden(directory):
+        fill(directory)
+        (directory / ".link").symlink_to("none")
+        (directory / ".cache").mkdir()
+        (directory / ".cache" / ".a").touch()
+        (directory / ".cache" / "b").touch()
+
+    path = store.publish(case.name, with_hidden)
+    assert sorted(str(one.relative_to(path)) for one in path.rglob(".*")) == [".cache"]
+    assert ".cache/b" in store.find(case.name).manifest.files
