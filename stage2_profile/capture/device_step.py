@@ -132,9 +132,9 @@ class Attempts:
     def once(self, slot: Slot, hold: Sequence[int]) -> Finished:
         """Run the capture command once in an empty work directory, on the cores of `slot`."""
         for left in self.work.iterdir():
-            if left.is_dir():
+            if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)
-            elif not left.name.endswith(".log") and left.is_file():
+            elif not left.name.endswith(".log"):
                 left.unlink()
         argv = self._argv(nrtpy.shown() if self.is_nrtpy else (self.tool.name,))
         return self._run(self._argv(self.tool.argv), argv, slot, hold, "capture")
