@@ -143,7 +143,7 @@ class Document:
         while found := between.search(data, at + BATCH_BYTES):
             # What looks like the begin of a row may lie inside of one, or of a text: then these are no whole rows.
             try:
-                rows = decoder.decode(b"[" + data[at : found.start()] + b"]")
+                rows = decoder.decode(b"".join((b"[", data[at : found.start()], b"]")))
             except (msgspec.MsgspecError, ValueError, RecursionError):
                 break
             yield rows

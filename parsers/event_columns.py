@@ -19,6 +19,8 @@ Row = TypeVar("Row", bound=Struct)
 FLOW = Dependence.FLOW
 FEW_MAX = 4
 """So many different values for each row are numbered without sorting them."""
+MANY = 1 << 14
+"""Among so many different values one is found fast. A column of more may have a value twice."""
 
 
 class Coded(NamedTuple):
@@ -80,7 +82,7 @@ class Columns(Sequence[Row], Generic[Row]):
 
 def columns_of(kind: type[Row], batches: Iterable[Sequence[Row]]) -> Sequence[Row]:
     """Return rows of one class, given some at a time, as columns, which take a fraction of the memory. Fields that have their default in all rows get none."""
-    fields = {field.name: (field.default, new_numbering()) for field in structs.fields(kind)}
+    fields = {field.name: (field.default, new_numbering(), list[Any]()) for field in structs.fields(kind)}
     parts: list[tuple[int, dict[str, Column]]] = []
     for rows in filter(None, batches):
         columns = zip(fields.items(), zip(*map(structs.astuple, rows)))
@@ -93,6 +95,8 @@ def columns_of(kind: type[Row], batches: Iterable[Sequence[Row]]) -> Sequence[Ro
         for name in names:
             if name not in part:
                 part[name] = _column(fields[name][:1] * length, *fields[name])
+    for _, numbering, known in fields.values():
+        known += numbering
     return joined([Columns(kind, {name: part[name] for name in names}) for _, part in parts])
 
 
@@ -101,8 +105,8 @@ def new_numbering() -> Numbering:
     return defaultdict(count().__next__)
 
 
-def _column(values: Sequence[Any], default: Any, numbering: Numbering) -> Column:
-    """Return a column of the values of a field with this default. `numbering`: of the values of all its columns."""
+def _column(values: Sequence[Any], default: Any, numbering: Numbering, known: list[Any]) -> Column:
+    """Return a column of the values of a field with this default. `known`: the values of all its columns, but for the last ones, which `numbering` has."""
     import numpy as np
 
     if isinstance(values[0], list):
@@ -112,7 +116,11 @@ def _column(values: Sequence[Any], default: Any, numbering: Numbering) -> Column
         ids = np.array([*map(attrgetter("id"), every)], np.int64)
         return Links(start, ids, np.array([kinds[one.type._value_] for one in every], np.int8))
     if isinstance(default, (str, tuple, type(None))):
-        return Coded(_numbered(values, numbering), numbering)
+        codes = _numbered(values, numbering)
+        if len(numbering) > MANY:
+            known += numbering
+            numbering.clear()
+        return Coded(codes, known)
     return np.array(values) if isinstance(values[0], int) else np.fromiter(values, np.float64, len(values))
 
 

@@ -30,7 +30,7 @@ WIDTH = 100
 VERSION_NAMES = ("--version",)
 TRACEBACK = "NEFF_BENCH_TRACEBACK"
 """Environment variable: when it is set, an internal error shows where it comes from."""
-_COLLECT_AFTER = 100_000
+_COLLECT_AFTER = 400_000
 """New objects after which the garbage collector of a command runs; Python's default is 700."""
 
 

@@ -4,6 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from neff_bench.parsers import event_columns
 from neff_bench.parsers.event_columns import (
     Columns,
     IdIndex,
@@ -52,6 +53,14 @@ def test_rows_as_columns_are_the_same_rows(sizes):
     assert [msgspec.structs.replace(row, predecessors=[]) for row in rows[3:6]] == [*found.take(np.arange(3, 6))]
     plain = [InstructionRow(*msgspec.structs.astuple(row)[: len(InstructionRow.__struct_fields__)]) for row in rows]
     assert [*found.of_kind(InstructionRow)] == plain
+
+
+def test_a_column_of_more_values_than_are_looked_up_fast_holds_the_same_rows(monkeypatch):
+    monkeypatch.setattr(event_columns, "MANY", 2)
+    rows = [LinkedInstructionRow(opcode=f"OP{at % 5}", operands=f"dst={at % 2}") for at in range(40)]
+    found = columns_of(LinkedInstructionRow, [rows[at : at + 4] for at in range(0, 40, 4)])
+    assert [*found] == rows
+    assert found.columns["operands"].values == ("dst=0", "dst=1") and len(found.columns["opcode"].values) > 5
 
 
 def test_rows_that_all_have_the_defaults_and_no_rows_are_rows():

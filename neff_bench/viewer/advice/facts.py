@@ -254,9 +254,8 @@ class Facts:
     @cached_property
     def _steps(self) -> tuple[Any, Any]:
         """Row and time in ns of each step of the critical path."""
-        steps = [(step.index, step.end_ns - step.begin_ns) for step in self.path]
-        index, time_ns = np.array(steps, np.float64).reshape(-1, 2).T
-        return index.astype(np.int64), time_ns
+        index = np.array([step.index for step in self.path], np.int64)
+        return index, np.array([step.end_ns - step.begin_ns for step in self.path], np.float64)
 
     def _marked(self, indices: Collection[int] | Rows) -> NDArray[np.bool_]:
         """Return for each row whether it is one of these."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +97,10 @@ def document(
     blobs: list[str] = []
     texts: dict[str, str] = {}
     # Cases come one after the other and are packed at once: their timelines together would not fit into memory.
-    for number, case in enumerate(cases):
-        part = _part_of(number, case)
+    for number, part in enumerate(map(_part_of, count(), cases)):
         heads.append(part.head)
         bodies.append(part.article)
-        if case.sides:
+        if "columns" in part.head:
             blobs += [_blob(f"columns-{number}", part.columns), _blob(f"details-{number}", part.details)]
         texts.update(part.texts)
     simulated = any(head["simulated"] for head in heads)
@@ -128,8 +128,8 @@ def document(
     }
     # The template is filled in one pass, so that a name of a kernel that holds braces is not filled again.
     first, *pieces = _own("page.html").split("{{")
-    whole = first + "".join(filled[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces))
-    return whole.encode("utf-8", "backslashreplace")
+    whole = chain([first], *((filled[name], rest) for name, _, rest in (piece.partition("}}") for piece in pieces)))
+    return b"".join(text.encode("utf-8", "backslashreplace") for text in whole)
 
 
 def _part_of(number: int, case: Case) -> Part:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -97,7 +98,7 @@ class Events:
     def __len__(self) -> int:
         return len(self.start)
 
-    @property
+    @cached_property
     def end(self) -> Any:
         """(n,) ns."""
         return self.start + self.duration
@@ -316,4 +317,5 @@ def _linked(edges: Sequence[tuple[Any, ...]], place: Any) -> tuple[Any, Any, Any
     event, before, reason = (np.concatenate(column) for column in zip(*edges)) if edges else (np.zeros(0, int),) * 3
     event, before = place[event], place[before]
     order = np.lexsort((before, event))
-    return np.searchsorted(event[order], np.arange(len(place) + 1)), before[order], reason[order]
+    counts = np.bincount(event, minlength=len(place))
+    return np.concatenate([[0], np.cumsum(counts)]), before[order], reason[order]
