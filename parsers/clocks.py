@@ -165,7 +165,7 @@ def _offset(from_ticks: Any, to_ticks: Any, window_ps: int) -> int | None:
     """Return what to add to the first clock to get the second: the difference at which most of the first clock's events have a partner, and among
     equals at which they agree most closely; None when few agree."""
     from_ticks, to_ticks = np.sort(from_ticks)[:VOTERS], np.sort(to_ticks)[:VOTERS]
-    if len(from_ticks) < VOTES_MIN or len(to_ticks) < VOTES_MIN:
+    if min(len(from_ticks), len(to_ticks)) < VOTES_MIN:
         return None
     differences = (to_ticks[None, :] - from_ticks[:, None]).ravel()
     order = np.argsort(differences)

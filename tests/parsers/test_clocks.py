@@ -51,6 +51,8 @@ def test_an_offset_needs_three_events_on_each_side_and_the_votes_of_three_fifths
     assert _offset(events[:3], events[:3] + 700, 3_000) == 700
     assert _offset(events[:2], events + 700, 3_000) is None
     assert _offset(events, events[:2] + 700, 3_000) is None
+    assert _offset(events[:0], events, 3_000) is _offset(events, events[:0], 3_000) is None
+    assert _offset(np.array([0, 1, 2]), np.array([700, 701]), 3_000) is None
     assert _offset(events, events[:3] + 700, 3_000) == 700
     assert _offset(np.append(events, 1_000_000), events[:3] + 700, 3_000) is None
 

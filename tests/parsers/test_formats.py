@@ -2,7 +2,7 @@
 
 import pytest
 
-from neff_bench.parsers.formats import perfetto
+from neff_bench.parsers.formats import ntff, perfetto
 from neff_bench.parsers.formats.opcodes import NAMES, OPCODES, PUBLIC
 
 messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -51,3 +51,8 @@ def test_opcodes_without_a_public_number_have_one_that_no_public_opcode_has():
     own = [OPCODES[name] for name in OPCODES if name not in PUBLIC]
     assert own == [*range(0x10, 0x20), *range(0x60, 0x60 + len(own) - 16)]
     assert len(NAMES) == len(OPCODES) and not {*own} & {*PUBLIC.values()}
+
+
+def test_what_the_simulator_adds_to_a_trace_has_the_numbers_of_the_files_that_are_there():
+    names = ("VERSION", "MODEL", "SHA256", "FIRST_EXECUTION", "SCHEDULE_BYTES")
+    assert [getattr(ntff.Simulator, name) for name in names] == [1, 2, 3, 4, 5]

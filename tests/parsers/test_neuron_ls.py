@@ -32,20 +32,37 @@ def test_a_chip_without_lnc_has_logical_cores_of_one(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "says"),
     [
-        "[]",
-        "{}",
-        "[1]",
-        '{"a": [{"neuron_device": 0}], "b": [{"neuron_device": 0}]}',
-        '[{"neuron_device": "x"}]',
-        "no",
-        '[{"neuron_device": 0, "nc_count": 1000000000}]',
+        ("[]", "names no device"),
+        ("{}", "names no device"),
+        ("[1]", "names no device"),
+        (json.dumps({"a": devices(1), "b": devices(1)}), "names no device"),
+        ('[{"neuron_device": 0}, {}]', "names no device"),
+        ('[{"neuron_device": "x"}]', "a device of neuron-ls: "),
+        ("no", "offset 0"),
+        ('[{"neuron_device": 0, "nc_count": 1000000000}]', "a device of neuron-ls: "),
+        ('[{"neuron_device": 0}]', "names no core"),
+        ('[{"neuron_device": 0, "nc_count": 0}]', "names no core"),
     ],
 )
-def test_what_names_no_device_is_refused(said):
-    with pytest.raises(ParseError):
+def test_what_names_no_device_is_refused(said, says):
+    with pytest.raises(ParseError, match=says):
         read_neuron_ls(said.encode())
+
+
+def test_cores_are_counted_through_where_a_tool_tells_only_how_many_there_are():
+    said = [{"neuron_device": 0, "nc_count": 2}, {"neuron_device": 1, "nc_count": 3, "logical_neuroncore_config": 0}]
+    topology = read_neuron_ls(json.dumps(said).encode())
+    assert [device.logical_cores for device in topology.devices] == [(0, 1), (2, 3, 4)]
+    assert (topology.lnc, topology.instance_type, topology.devices[0].processes) == (1, None, ())
+
+
+def test_the_instance_of_the_object_counts_before_that_of_a_device():
+    device = {"neuron_device": 0, "nc_count": 2, "instance_type": "of the device"}
+    for named, instance in (("of all", "of all"), (None, "of the device"), (7, "of the device")):
+        document = {"instance_type": named, "devices": [device]}
+        assert read_neuron_ls(json.dumps(document).encode()).instance_type == instance
 
 
 def test_a_core_of_two_devices_is_refused():
