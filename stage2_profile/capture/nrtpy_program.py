@@ -23,8 +23,8 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--version", action="store_true")
     parser.add_argument("--neff")
-    parser.add_argument("--warmup", type=int, default=5)
-    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--warmup", type=int)
+    parser.add_argument("--iterations", type=int)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--rank", type=int)
     parser.add_argument(
@@ -159,7 +159,7 @@ def write(folder: str, result: Any) -> int:
     import json
 
     with open(f"{folder}{RESULT}.part", "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=1)
+        json.dump(result, file)
     os.replace(f"{folder}{RESULT}.part", f"{folder}{RESULT}")
     return 0
 

@@ -129,6 +129,47 @@ def test_an_end_that_no_clock_can_show_locks_all_the_same(directory, end):
     assert why.startswith("core 0 is locked until ") and why.count("1970") == 1
 
 
+def entry(seen, cores=(4, 5), key="reserved_region"):
+    return {"last_seen_ts": seen, key: list(cores)}
+
+
+@pytest.mark.parametrize(
+    ("state", "cores", "says"),
+    [
+        ({}, (0,), None), ({LOCKS: {"0": 1000}}, (0,), None), ({LOCKS: {"0": 1001}}, (0,), "core 0 is locked until "), ({LOCKS: {"0": 1001}}, (1,), None),
+        ({LOCKS: {"1": 1001}}, (0, 1), "core 1 is locked until "), ({LOCKS: {"0": "soon"}}, (0,), None), ({LOCKS: {"0": 1000.5}}, (0,), "core 0 is locked until "),
+        ({"draining_enabled_with_timeout": 1000}, (0,), None), ({"draining_enabled_with_timeout": 1001.0}, (0,), "nki-library drains this host until "),
+        ({"draining_enabled_with_timeout": "x"}, (0,), None), ({"queue": None}, (4,), None), ({"queue": ["x", entry(1000)]}, (4,), "core 4 is reserved"),
+        ({"queue": [entry(940)]}, (4,), None), ({"queue": [entry(940.5)]}, (6, 5, 4), "core 4 is reserved"), ({"queue": [entry(1000)]}, (3, 6), None),
+        ({"queue": [entry("soon"), entry(1000, [3])]}, (4,), None), ({"queue": [entry(1000, key="reserved_cores")]}, (5,), "core 5 is reserved"),
+        ({"queue": [{"last_seen_ts": 1000, "reserved_region": 4}]}, (4,), None), ({"queue": [entry(1000, ())]}, (4,), None),
+    ],
+)  # fmt: skip
+def test_a_core_is_refused_while_its_lock_its_reservation_or_the_drain_lasts(state, cores, says):
+    found = refusal({LOCKS: {}, **state}, cores, 1000)
+    assert (found is None) == (says is None) and (says is None or found.startswith(says))
+
+
+def test_the_directory_above_is_for_all_users_and_one_that_is_there_stays_as_it_is(directory):
+    CoreLocks(directory).take((0,))
+    assert stat.S_IMODE(directory.parent.stat().st_mode) == 0o1777
+    directory.chmod(0o700)
+    assert CoreLocks(directory).take((1,)) is None and stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("version", [2, 5])
+def test_a_protocol_that_we_speak_is_taken(directory, version):
+    directory.mkdir(parents=True)
+    (directory / "infra_version.json").write_text(json.dumps({"minClientLockingVersion": version}))
+    assert CoreLocks(directory).take((0,)) is None
+
+
+def test_entries_last_for_a_minute_and_are_renewed_four_times_in_it(directory, tmp_path):
+    assert (nki_locks.ENTRY_S, nki_locks.RENEW_S) == (60, 15)
+    assert nki_locks.lock_directory({}) == nki_locks.DIRECTORY
+    assert nki_locks.lock_directory({nki_locks.VARIABLE: str(tmp_path)}) == tmp_path
+
+
 @pytest.mark.parametrize("version", [1, 6, "x"])
 def test_a_protocol_that_we_do_not_speak_ends_the_capture(directory, version):
     directory.mkdir(parents=True)
