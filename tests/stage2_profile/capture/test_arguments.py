@@ -173,3 +173,13 @@ def test_a_system_trace_is_viewed_without_the_device_profile():
     words = view_system_trace(["t"], "folder", "json", NEW["view"], "out")
     assert words[:2] == ["t", "view"] and "--ignore-device-profile" in words
     assert {"folder", "out"} <= {word.split("=")[-1] for word in words}
+
+
+def test_two_ranks_are_several():
+    for words in (
+        capture(["t"], changed(RANKS, ranks=2), OLD["capture"]),
+        system_trace(["t"], changed(RANKS, ranks=2), NEW["capture"]),
+    ):
+        assert "--collectives-workers-per-node=2" in words
+    assert not any("collectives" in word for word in system_trace(["t"], changed(RANKS, ranks=1), NEW["capture"]))
+    assert system_trace(["t"], RANKS, NEW["capture"])[-1] == f"--collectives-workers-per-node={RANKS.ranks}"

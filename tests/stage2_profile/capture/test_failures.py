@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from neff_bench.sdk.release import Message
 from neff_bench.stage2_profile.capture.cores import CorePool
 from neff_bench.stage2_profile.capture.device_step import capture
-from neff_bench.stage2_profile.capture.failures import diagnose, last_words
+from neff_bench.stage2_profile.capture.failures import (
+    Failure,
+    diagnose,
+    failure_of,
+    known_failures,
+    last_words,
+    refused_flag,
+)
 from neff_bench.stage2_profile.errors import CaptureFailed
 from tests.sdk.documented import LINES
 
@@ -98,3 +108,64 @@ def test_an_error_of_the_user_is_tried_once(on_cores):
     run, pool, _ = on_cores("out of bounds")
     assert (run.status, len(run.commands), pool.out) == ("failed", 1, {})
     assert "check the inputs" in run.reason
+
+
+def failure(answer, pattern="unknown flag (.*)", advice="it does not know {0}"):
+    return Failure("name", re.compile(pattern), answer, advice)
+
+
+@pytest.mark.parametrize(
+    ("log", "known", "asked", "flag"),
+    [
+        ("unknown flag --b", failure("drop_flag"), ("--a", "--b"), "--b"), ("--a: unknown flag --b", failure("drop_flag"), ("--a", "--b"), "--b"),
+        ("--a: unknown flag --c", failure("drop_flag"), ("--a", "--b"), "--a"), ("unknown flag --b", failure("wait"), ("--a", "--b"), None),
+        ("unknown option: b", None, ("--a", "--b"), "--b"), ("a and b", None, ("--b", "--a"), "--b"), ("x", None, ("--a",), None), ("--a", None, (), None),
+    ],
+)  # fmt: skip
+def test_the_flag_that_a_tool_refused_is_the_one_it_names(log, known, asked, flag):
+    log = log.replace("a and b", "--a and --b")
+    assert refused_flag(log, known, asked) == flag
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ("", "it printed nothing"), (" \n\n", "it printed nothing"), ("one\ntwo \n\n", "two"), ("first error\nlast", "first error"), ("a failure\na panic: x\nend", "a panic: x"),
+        ("e" + "x" * 400, "e" + "x" * 299),
+    ],
+)  # fmt: skip
+def test_the_last_words_are_the_last_line_of_an_error_else_the_last_line(log, words):
+    assert last_words(log) == words
+
+
+def message(**changes):
+    return Message(
+        **{"kind": "core", "answer": "wait", "advice": "it is busy", "sure": "+", "source": "s", "read": "d", **changes}
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "log", "found"),
+    [
+        (message(pattern="busy|held"), "it is held", True), (message(pattern="^busy"), "x\nbusy", True), (message(pattern="busy"), "free", False), (message(), "busy", False), (message(), "", False),
+        (message(statuses={"NRT_BUSY": 9}), "x NRT_BUSY y", True), (message(statuses={"NRT_BUSY": 9}), "NRT_BUSY_NOT", False), (message(statuses={"NRT_BUSY": 9}), "error 9", False),
+        (message(statuses={"NRT_BUSY": 9}), "NRT error 9", True), (message(statuses={"NRT_BUSY": 99}), "error 99", False), (message(statuses={"NRT_BUSY": 100}), "status=100", True),
+        (message(statuses={"NRT_BUSY": 100}), "exit status 100", False), (message(statuses={"NRT_BUSY": 100}), "status=1001", False), (message(pattern="a", statuses={"NRT_BUSY": 100}), "a", True),
+    ],
+)  # fmt: skip
+def test_a_message_is_found_by_its_words_its_status_or_a_number_that_says_enough(told, log, found):
+    made = failure_of("name", told)
+    assert (made.pattern.search(log) is not None) == found
+    assert (made.name, made.answer, made.advice, made.kind) == ("name", "wait", "it is busy", "core")
+
+
+def test_advice_says_what_the_log_says():
+    assert failure("drop_flag").explain("unknown flag -x") == "it does not know -x"
+    assert failure("fail", advice="no driver").explain("nothing of it") == "no driver"
+
+
+def test_what_is_no_error_and_what_gives_no_reason_are_no_failures():
+    assert {each.answer for each in known_failures()}.isdisjoint({"ignore"}) and {
+        each.kind for each in known_failures()
+    }.isdisjoint({"unknown"})
+    assert len(known_failures()) > 10
