@@ -87,20 +87,18 @@ def profiled_rows(options: Options) -> tuple[list[Entry], list[Row]]:
     """Return what is in a store, and a row for each of it, after the steps that are asked for. Raises `WrongCall` and `ProfileError`."""
     options.check()
     cores = parse_cores(options.cores) if options.cores is not None else None
-    cpus = os.cpu_count() or 1
-    workers = options.jobs or max(cpus, len(cores or ()))
-    options = options.with_threads(max(1, cpus // workers))
+    workers, threads = shares(options.jobs, cores, os.cpu_count() or 1)
+    options = options.with_threads(threads)
     found = chosen_entries(options)
     if not found:
         return [], []
     if options.steps != "parse":
         check_store(options.directory)
     found = bare_bundles(found, options)
-    some = bool(options.page) and not (options.only or options.ray) and len(found) > TIMELINES_MAX
-    options = replace(options, detail=options.detail or options.wants_hot or (bool(options.page) and not some))
-    kinds = {
-        entry.manifest.toolchain for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"
-    }
+    some = slowest_alone(options, len(found))
+    whole = options.wants_hot or (options.page is not None and not some)
+    options = replace(options, detail=options.detail or whole)
+    kinds = {bundle.manifest.toolchain for bundle in built(found)}
     store = store_of(options.directory)
     pipeline = Pipeline(options, verified=Verified(store))
     if options.ray is not None:
@@ -112,7 +110,7 @@ def profiled_rows(options: Options) -> tuple[list[Entry], list[Row]]:
     with nullcontext() if options.cold else warm_parent(options.environ) as warm:
         pipeline = replace(pipeline, options=(options := replace(options, warm=warm)))
         if options.steps != "parse":
-            captures = options.steps != "view" and (options.force or any(_is_new(entry) for entry in found))
+            captures = options.steps != "view" and (options.force or any(map(_is_new, built(found))))
             if warm is not None and captures and "sim" in kinds and options.toolchain != "neuron":
                 if warm.fork() and kinds == {"sim"} and len(found) <= FEW:
                     pipeline = replace(pipeline, compare=partial(compare_forked, options))
@@ -123,24 +121,35 @@ def profiled_rows(options: Options) -> tuple[list[Entry], list[Row]]:
         return found, _rows(pipeline, store, found, workers, some)
 
 
-def _is_new(entry: Entry) -> bool:
-    """Return whether it is a bundle that was built and never captured."""
-    return isinstance(entry, Bundle) and entry.manifest.status == "built" and not (entry.path / PROFILES).is_dir()
+def shares(jobs: int | None, cores: Sequence[int] | None, cpus: int) -> tuple[int, int]:
+    """Return how many bundles are profiled at a time, and how many threads each has."""
+    workers = jobs or max(cpus, len(cores or ()))
+    return workers, max(1, cpus // workers)
+
+
+def slowest_alone(options: Options, count: int) -> bool:
+    """Return whether only the slowest of so many cases get a whole profile for a page."""
+    return options.page is not None and not (options.only or options.ray) and count > TIMELINES_MAX
+
+
+def built(found: Iterable[Entry]) -> list[Bundle]:
+    """Return the bundles that were built."""
+    return [entry for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"]
+
+
+def _is_new(bundle: Bundle) -> bool:
+    """Return whether a bundle was never captured."""
+    return not (bundle.path / PROFILES).is_dir()
 
 
 def warn_of_disk(store: Path, found: Sequence[Entry], pipeline: Pipeline) -> None:
     """Say so before the first capture on a device when the disk will not hold the traces of all."""
     tool = pipeline.tools.get("neuron")
-    measured = [
-        entry
-        for entry in found
-        if isinstance(entry, Bundle) and entry.manifest.status == "built" and entry.manifest.toolchain == "neuron"
-    ]
+    measured = [bundle for bundle in built(found) if bundle.manifest.toolchain == "neuron"]
     if measured and isinstance(tool, Tool):
         from neff_bench.stage2_profile.capture.disk import shortage
 
-        traced = tool.name != UNTRACED
-        said = shortage(store, measured, pipeline.options, traced=traced)
+        said = shortage(store, measured, pipeline.options, traced=tool.name != UNTRACED)
         if said is not None:
             notice(said)
 
@@ -203,12 +212,20 @@ def bare_bundles(found: list[Entry], options: Options) -> list[Entry]:
         return found
     from neff_bench.stage2_profile.foreign.bare import with_bundles
 
-    make: list[Kind] = []
-    if not (options.parse_only or options.view_only):
-        make += ["sim"] if options.toolchain != "neuron" else []
-        has_tool = options.toolchain == "neuron" or isinstance(_found("neuron", options), Tool)
-        make += ["neuron"] if options.toolchain != "sim" and has_tool else []
+    make = captured_by(options, lambda: isinstance(_found("neuron", options), Tool))
     return with_bundles(options.directory, found, options.inputs, make=make)
+
+
+def captured_by(options: Options, has_profiler: Callable[[], bool]) -> list[Kind]:
+    """Return the kinds of tools that could capture a NEFF that has no bundle."""
+    if options.parse_only or options.view_only:
+        return []
+    kinds: tuple[Kind, ...] = ("sim", "neuron")
+    return [
+        kind
+        for kind in kinds
+        if options.toolchain == kind or (options.toolchain == "auto" and (kind == "sim" or has_profiler()))
+    ]
 
 
 def known_rows(store: Path, tools: Mapping[Kind, Tool | str], options: Options) -> RowIndex:
@@ -299,7 +316,7 @@ def find_entries(directory: Path) -> list[Entry]:
 
 
 def _order(entry: Entry) -> tuple[Any, ...]:
-    words = [(int(word), "") if word.isdecimal() else (0, word) for word in re.split(r"(\d+)", entry.name)]
+    words = [int(word) if word.isdecimal() else word for word in re.split(r"(\d+)", entry.name)]
     if not isinstance(entry, Bundle):
         return (1, words)
     case = entry.manifest.case

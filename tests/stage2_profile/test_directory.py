@@ -1,5 +1,6 @@
 """What of a directory is chosen, shown and told, without a capture."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,8 @@ from neff_bench.errors import WrongCall
 from neff_bench.neffs.bundle import PROFILES
 from neff_bench.neffs.errors import BundleError
 from neff_bench.stage2_profile import directory
+from neff_bench.stage2_profile.capture import runs
+from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.directory import (
     chosen_entries,
     commands_text,
@@ -24,6 +27,7 @@ from neff_bench.stage2_profile.foreign.search import ForeignCase
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.options import Options
 from neff_bench.system.shard import Shard
+from tests.stage2_profile.capture.test_runs import publish
 
 
 def test_entries_come_by_case_with_numbers_as_numbers_and_what_cannot_be_read_last(make_bundle, make_case, store):
@@ -145,7 +149,127 @@ def test_what_was_never_captured_is_new(make_bundle):
     bundle = make_bundle()
     assert directory._is_new(bundle)
     (bundle.path / PROFILES).mkdir()
-    assert not directory._is_new(bundle) and not directory._is_new(ForeignCase("c"))
+    assert not directory._is_new(bundle)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "cores", "cpus", "shared"),
+    [(None, None, 8, (8, 1)), (None, (0, 1), 8, (8, 1)), (None, range(9), 8, (9, 1)), (3, range(9), 8, (3, 2)), (1, None, 8, (1, 8)), (9, None, 2, (9, 1))],
+)  # fmt: skip
+def test_cpus_are_shared_among_the_bundles_that_are_profiled_at_a_time(jobs, cores, cpus, shared):
+    assert directory.shares(jobs, cores, cpus) == shared
+
+
+@pytest.mark.parametrize(
+    ("given", "count", "alone"),
+    [
+        ({}, 21, True), ({}, 20, False), ({"only": ("a",)}, 21, False), ({"ray": "auto"}, 21, False), ({"output": Path("x.csv")}, 21, False), ({"output": None}, 21, False),
+    ],
+)  # fmt: skip
+def test_a_page_of_more_than_twenty_cases_that_nobody_named_has_the_slowest(given, count, alone):
+    assert directory.slowest_alone(Options(**{"output": Path("x.html"), **given}), count) == alone
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "given", "profiler", "kinds"),
+    [
+        ("auto", {}, True, ["sim", "neuron"]), ("auto", {}, False, ["sim"]), ("sim", {}, True, ["sim"]), ("neuron", {}, False, ["neuron"]),
+        ("auto", {"parse_only": True}, True, []), ("auto", {"view_only": True}, True, []), ("neuron", {"capture_only": True}, False, ["neuron"]),
+    ],
+)  # fmt: skip
+def test_a_neff_without_a_bundle_is_captured_by_the_tools_that_are_asked_for(toolchain, given, profiler, kinds):
+    assert directory.captured_by(Options(toolchain=toolchain, **given), lambda: profiler) == kinds
+
+
+def test_bundles_that_were_built_are_told_from_all_else(make_bundle, make_case):
+    good, bad = make_bundle(), make_bundle(make_case(kernel="bad"))
+    bad = replace(bad, manifest=replace(bad.manifest, status="failed"))
+    assert directory.built([bad, ForeignCase("c"), good, BundleError(Path("b"), "torn")]) == [good]
+
+
+def test_names_begin_with_numbers_as_numbers_and_what_is_no_bundle_comes_behind(make_bundle):
+    names = ["10", "9", "x", "9a"]
+    assert sorted(names, key=lambda name: directory._order(ForeignCase(name))) == ["9", "9a", "10", "x"]
+    assert directory._order(make_bundle())[0] == 0 and directory._order(ForeignCase("c"))[0] == 1
+
+
+TRACED = {"status": "viewed", "executions": (runs.Execution(rank=0, execution=2, ntff="2.ntff", detail="detail.json"),)}
+
+
+def test_the_files_of_a_row_are_those_of_its_run_and_of_the_execution_that_is_shown(make_bundle, monkeypatch):
+    bundle = make_bundle()
+    for place, files in ((0, {"detail.json": b"{}"}), (None, {})):
+        monkeypatch.setattr(directory, "shown_execution", lambda path, record, place=place: place)
+        path = publish(bundle.path, **TRACED)
+        run = runs.read_run(path)
+        for name, data in files.items():
+            (path / name).write_bytes(data)
+            runs.write_run(path, runs.with_files(path, run, [name]))
+        found = profile_files(bundle, path.name)
+        whole, trace = (path / "detail.json", path / "2.ntff") if place == 0 else (None, None)
+        assert (found.profile, found.trace, found.neff, found.bundle) == (whole, trace, bundle.neff_path, bundle.path)
+        assert detail_path(bundle, path.name) == whole
+    monkeypatch.setattr(directory, "shown_execution", lambda path, record: 0)
+    plain = publish(bundle.path, status="viewed", executions=(runs.Execution(rank=0, execution=2, ntff="2.ntff"),))
+    assert profile_files(bundle, plain.name).profile == plain / "2.ntff" and detail_path(bundle, plain.name) is None
+    lost = publish(bundle.path, **TRACED)
+    assert "detail.json" in profile_files(bundle, lost.name).problem
+
+
+@pytest.mark.parametrize(
+    ("source", "suffix", "neff", "reader"),
+    [
+        ("simulated", "ntff", "n.neff", "simulated"),
+        ("measured", "ntff", "n.neff", "read"),
+        ("simulated", "json", "n.neff", "read"),
+        ("simulated", "ntff", None, "read"),
+    ],
+)
+def test_a_simulated_trace_with_its_neff_is_read_by_its_program(monkeypatch, source, suffix, neff, reader):
+    asked = []
+    for name in ("simulated_events", "read_events"):
+        monkeypatch.setattr(directory, name, lambda *files, name=name: asked.append((name, *files)) or [])
+    path, neff = Path(f"p.{suffix}"), neff and Path(neff)
+    entry = ForeignCase("c", neff=neff, **({"ntff": path} if suffix == "ntff" else {"detail_json": path}))
+    found = hot_spots(entry, Row(case="c", status="profiled", source=source), everything, 3)
+    assert asked == [(f"{reader}_events", path, neff)] and found.problem is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "version", "steps", "slow", "says"),
+    [
+        ("neuron", "neuron-explorer", "2.33.1", {}, "slow", ["profiling with neuron-explorer 2.33.1"]), ("sim", "neuron-sim", "0.1", {}, None, ["profiling with neuron-sim 0.1 (simulated)"]),
+        ("sim", "neuron-sim", "0.1", {}, "slow", ["profiling with neuron-sim 0.1 (simulated)", "slow"]), ("neuron", "nrtpy", "9.9", {}, None, ["profiling with nrtpy 9.9"]),
+        ("neuron", "neuron-explorer", "2.33.1", {"view_only": True}, None, ["reading profiles with neuron-explorer 2.33.1"]),
+        ("neuron", "neuron-explorer", "9.9", {}, None, ["profiling with neuron-explorer 9.9", "neuron-explorer 9.9 is of no known release of the SDK; taken for 2.34"]),
+    ],
+)  # fmt: skip
+def test_the_chosen_tool_is_said_with_what_is_odd_about_it(monkeypatch, kind, name, version, steps, slow, says):
+    said = []
+    monkeypatch.setattr(directory, "notice", said.append)
+    monkeypatch.setattr(directory, "slow_notice", lambda: slow)
+    monkeypatch.setattr(directory, "find_tool", lambda kind, options, warm: Tool(name, (), version, kind))
+    tools = directory.chosen_tools([kind], Options(**steps))
+    assert said == says and tools[kind].name == name and isinstance(tools["sim" if kind == "neuron" else "neuron"], str)
+
+
+def test_rows_of_an_earlier_call_hold_for_the_same_question(tmp_path):
+    def asked(**changes):
+        tools = changes.pop("tools", {"sim": Tool("neuron-sim", (), "1", "sim"), "neuron": "none"})
+        return directory.known_rows(tmp_path, tools, Options(**changes))._rows._maker
+
+    def same(**changes):
+        return asked(**changes) == asked()
+
+    assert same()
+    for changes in (
+        {"num_exec": 5},
+        {"captures": 3},
+        {"until": "1%"},
+        {"capture_only": True},
+        {"tools": {"sim": Tool("neuron-sim", (), "2", "sim")}},
+    ):
+        assert not same(**changes)
 
 
 @pytest.mark.parametrize(
