@@ -110,8 +110,8 @@ class Pipeline:
         return None if now.manifest == before.manifest else self._row(now)
 
     def _profiled(self, bundle: Bundle) -> Row:
-        reusable = self.rows is not None and not (self.options.force or self.options.detail)
-        row = self.rows.row(bundle) if self.rows is not None and reusable else None
+        more = self.options.force or self.options.detail
+        row = self.rows.row(bundle) if self.rows is not None and not more else None
         if row is None:
             return self._made(bundle)
         self.reused[bundle.name] = "cached"
@@ -193,7 +193,7 @@ class Pipeline:
 
     def _locked(self, bundle: Bundle, tool: Tool, descriptor: int) -> Row:
         best = self._best(bundle, tool)
-        usable = None if self.options.force and self.options.steps != "view" else self._usable(bundle, tool, best)
+        usable = None if self.options.force else self._usable(bundle, tool, best)
         if usable is None and self.options.steps == "view":
             return failed_row(bundle, _no_capture(tool, best))
         path, record = usable or self._capture(bundle, tool, descriptor)
