@@ -242,15 +242,14 @@ def _instruction(
     }
     if not linked:
         return InstructionRow(**known)
-    number = int(row.get("id", -1))
     written = [_predecessor(one["id"], one.get("type")) for one in row.get("predecessors") or ()]
     kind = str(row.get("instruction_type") or "")
     return LinkedInstructionRow(
         **known,
-        id=number,
+        id=_number(row, "id"),
         instruction_type=kind,
-        predecessors=[*before.get(number, ()), *written],
-        meets=-1 if (met := row.get("meets")) is None else int(met),
+        predecessors=[*before.get(_number(row, "id"), ()), *written],
+        meets=_number(row, "meets"),
         dma_start_ns=row.get("dma_start_ns") or 0,
         dma_pace=row.get("dma_pace") or "",
     )
@@ -272,5 +271,9 @@ def _packet(row: Mapping[str, Any], linked: bool) -> DmaRow:
         "nki_source_location": row.get("nki_source_location"),
         "nki_call_stack": tuple(row.get("nki_call_stack") or ()),
     }
-    trigger = row.get("trigger")
-    return LinkedDmaRow(**known, trigger=-1 if trigger is None else int(trigger)) if linked else DmaRow(**known)
+    return LinkedDmaRow(**known, trigger=_number(row, "trigger")) if linked else DmaRow(**known)
+
+
+def _number(row: Mapping[str, Any], key: str) -> int:
+    """Return a number that a row may lack: it is -1 then."""
+    return -1 if row.get(key) is None else int(row[key])

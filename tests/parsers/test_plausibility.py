@@ -76,3 +76,13 @@ def test_an_engine_may_lose_a_fiftieth_and_gain_what_a_loader_adds(ran, loaded, 
 )
 def test_figures_may_pass_their_bound_by_a_fiftieth(keys, named):
     assert bool(doubts(summary(**keys))) is named
+
+
+def test_the_part_of_the_peak_that_a_kernel_may_reach_is_said_by_the_caller_and_passes_are_counted_by_hfu_alone():
+    for name in ("mfu_estimated", "mfu_hlo_estimated", "mfu_inst_estimated", "mbu_estimated"):
+        assert impossible(summary(**{f"{name}_percent": 1.02}), 1) == ()
+        assert impossible(summary(**{f"{name}_percent": 1.03}), 1) == (
+            f"{name}_percent is 103% of the peak, which no device reaches",
+        )
+    assert impossible(summary(hfu_estimated_percent=4.08), 1) == ()
+    assert len(impossible(summary(hfu_estimated_percent=4.09), 9)) == 1
