@@ -94,12 +94,6 @@ def _record(judged: Judged, lines: Lines) -> dict[str, Any]:
 
 
 def _shown(value: float | str | None) -> str:
-    if value is None:
-        return "-"
-    return (
-        f"{value:.3f}"
-        if isinstance(value, float) and not value.is_integer()
-        else f"{value:.0f}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() else f"{value:.3f}"
+    return "-" if value is None else str(value)

@@ -5,9 +5,12 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from neff_bench.errors import WrongCall
+from neff_bench.stage2_profile.compare.baseline import load
 from neff_bench.stage2_profile.compare.comparison import pair_cases
 from neff_bench.stage2_profile.compare.verdict import Config, Judged, first_failure, judge, summary
 from neff_bench.stage2_profile.gate.cli import gate
+from neff_bench.stage2_profile.gate.command import _changes, _simulated
 from neff_bench.stage2_profile.gate.config import read_config
 from tests.stage2_profile.compare.test_verdict import row
 
@@ -138,3 +141,45 @@ def test_a_case_that_is_not_profiled_yet_is_no_failure_and_a_side_without_a_prof
         (tmp_path / f"{name}.json").write_text(json.dumps([record]))
     done = CliRunner().invoke(gate, [str(tmp_path / "before.json"), str(tmp_path / "after.json")])
     assert done.exit_code == 2 and "after.json is not profiled yet; run: profile-neffs" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([], []), ([{"source": "measured"}], []), ([{"source": "simulated", "model": "m2"}, {"source": "simulated"}, {"source": "measured", "model": "m1"}],
+         ["SIMULATED by neuron-sim (m2, model not recorded): whether instructions and bytes are exact is not known, times are estimates."]),
+    ],
+)  # fmt: skip
+def test_what_is_simulated_says_by_which_models(records, said):
+    assert _simulated(records) == said
+
+
+def test_lines_that_one_side_does_not_keep_say_which(file):
+    line = ["nkilib_src/k.py", 7, [["DMA packets", 50, 100]]]
+    for kept, says in (
+        ({"a": {"mlp_1": [line]}}, "b.json keeps none"),
+        ({}, "a.json keeps none"),
+        ({"b": {"mlp_1": [line]}}, "a.json keeps none"),
+    ):
+        before, after = (
+            file("a.json", row(), lines=kept.get("a")),
+            file("b.json", row(dma_packet_count=60), lines=kept.get("b")),
+        )
+        pairing = pair_cases([row()], [row(dma_packet_count=60)], False)
+        assert _changes(pairing, ["mlp_1"], load(before), load(after))["mlp_1"].endswith(says)
+    assert _changes(pairing, [], load(before), load(after)) == {}
+
+
+def test_a_time_that_is_exact_and_a_counter_that_is_none_are_refused(tmp_path):
+    path = tmp_path / "c.yaml"
+    for text, says in (
+        ("times: [dma_packet_count]", "times: found 'dma_packet_count'"),
+        ("counters: [total_time_us]", "counters: found 'total_time_us'"),
+        ("times: [mfu_percent]", "times: found 'mfu_percent'"),
+        ("times: [compile_time_s]", "times: found 'compile_time_s'"),
+    ):
+        path.write_text(text)
+        with pytest.raises(WrongCall, match=says):
+            read_config(path)
+    path.write_text("times: [total_time_us, tensor_active_us]\ncounters: [hbm_read_bytes]\n")
+    assert read_config(path).counters == ("hbm_read_bytes",) and read_config(None) == Config()

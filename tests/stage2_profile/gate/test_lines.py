@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from neff_bench.stage2_profile.gate.lines import Change, Line, changed_lines, read_lines
+from neff_bench.stage2_profile.gate.lines import Change, Line, _file, changed_lines, lines_of, read_lines
 
 COPY = (("Vector COPY", 2, 1000),)
 LOAD = (("DMA packets", 8, 4096),)
@@ -109,3 +109,69 @@ def test_lines_of_several_files_are_compared_file_by_file():
     assert [(one.file, one.before, one.after) for one in changed_lines(before, after)] == [
         ("a.py", 1, None), ("b.py", None, 3), ("c.py", None, 1),
     ]  # fmt: skip
+
+
+def test_equal_instructions_of_a_line_are_summed_and_those_without_a_place_left_out(tmp_path):
+    where = {"nki_source_location": "/a/b/k.py:33"}
+    matmul = {"subgroup": "Tensor", "opcode": "MATMUL", "timestamp": 0, "duration": 300.4}
+    packet = {"timestamp": 0, "duration": 5, "transfer_size": 4096, "queue_type": "data"}
+    profile = {
+        "summary": [{"total_time": 1e-5}],
+        "metadata": [{}],
+        "instruction": [{**matmul, **where}] * 3 + [matmul, {**matmul, "nki_source_location": "no place"}],
+        "dma": [{**packet, **where}] * 2 + [packet],
+    }
+    path = tmp_path / "ntff.json"
+    path.write_text(json.dumps(profile))
+    assert read_lines(path, None, simulated=True) == (
+        Line("b/k.py", 33, (("DMA packets", 2, 8192), ("Tensor MATMUL", 3, 900))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("/x/nkilib_src/a/k.py", "nkilib_src/a/k.py"), ("/x/y/z/k.py", "z/k.py"), ("k.py", "k.py"), ("y/k.py", "y/k.py")],
+)
+def test_a_file_is_named_without_the_folder_of_its_checkout(path, name):
+    assert _file(path) == name and Line.__struct_config__.frozen
+
+
+def test_a_changed_part_pairs_lines_that_make_the_same_kind_in_their_order():
+    before = [Line("k.py", 1, COPY), Line("k.py", 2, LOAD), Line("k.py", 3, LOAD)]
+    after = [Line("k.py", 5, (("Vector COPY", 9, 9),)), Line("k.py", 6, (("Scalar ADD", 1, 1),)), Line("k.py", 7, MORE)]
+    found = [(change.before, change.after) for change in changed_lines(before, after)]
+    assert found == [(1, 5), (None, 6), (2, 7), (3, None)]
+    assert changed_lines([], []) == []
+
+
+def test_lines_of_cases_that_cannot_be_profiled_say_why(tmp_path, monkeypatch):
+    from neff_bench.errors import WrongCall
+    from neff_bench.stage2_profile import directory
+    from neff_bench.stage2_profile.foreign.search import ForeignCase
+    from neff_bench.stage2_profile.metrics.rows import Row
+
+    def none(options):
+        raise WrongCall("no store")
+
+    monkeypatch.setattr(directory, "profiled_rows", none)
+    assert lines_of(tmp_path, ["a", "b"]) == {"a": "no store", "b": "no store"} and lines_of(tmp_path, []) == {}
+    rows = [
+        Row(case="a", status="profiled"),
+        Row(case="b", status="failed", reason="broke"),
+        Row(case="c", status="profiled"),
+        Row(case="d", status="failed"),
+    ]
+    (tmp_path / "c.json").write_text(
+        json.dumps({"summary": [{"total_time": 1e-5}], "metadata": [{}], "instruction": [], "dma": []})
+    )
+    entries = [ForeignCase(name, detail_json=tmp_path / "c.json" if name == "c" else None) for name in "abcd"]
+    asked = []
+    monkeypatch.setattr(directory, "profiled_rows", lambda options: asked.append(options) or (entries, rows))
+    none_there = "no whole profile; run profile-neffs --hot where the profiler is"
+    assert lines_of(tmp_path, ["a", "b", "c", "d"]) == {"a": none_there, "b": "broke", "c": (), "d": none_there}
+    assert (asked[0].only, asked[0].steps, asked[0].detail, asked[0].directory) == (
+        ("a", "b", "c", "d"),
+        "view",
+        True,
+        tmp_path,
+    )

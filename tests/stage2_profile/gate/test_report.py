@@ -4,7 +4,7 @@ import pytest
 
 from neff_bench.stage2_profile.compare.verdict import Judged
 from neff_bench.stage2_profile.gate.lines import Change
-from neff_bench.stage2_profile.gate.report import MAX_LINES, answer
+from neff_bench.stage2_profile.gate.report import COLUMNS, FIELDS, LINE_COLUMNS, MAX_LINES, _shown, answer
 
 SLOWER = Judged("a", "mlp a", "total_time_us", 2.0, 2.5, "worse", "", True)
 FEWER = Judged("a", "mlp a", "dma_packet_count", 40, 30, "better", "the price of it")
@@ -51,3 +51,26 @@ def test_changed_source_lines_stand_under_their_case_once():
 def test_a_case_shows_twelve_lines(count, more):
     source = answer([SLOWER], {"a": [CHANGE] * count}, (), (), "t").grids[1].lines
     assert len(source) == 12 + len(more) and source[12:] == more
+
+
+def test_texts_wrap_and_numbers_stand_right():
+    assert [(column.head, column.wraps, column.right) for column in COLUMNS] == [
+        ("case", True, False), ("metric", False, False), ("before", False, True), ("after", False, True), ("change", False, True), ("verdict", True, False),
+    ]  # fmt: skip
+    assert [(column.wraps, column.right) for column in LINE_COLUMNS] == [(True, False)] * 3
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (2.0, "2"), (2.5, "2.500"), (3, "3"), ("profiled", "profiled"), (1e15, "1000000000000000")],
+)
+def test_a_number_has_digits_where_it_needs_them(value, text):
+    assert _shown(value) == text
+
+
+def test_nothing_new_and_nothing_judged_is_told_and_records_follow_the_fields():
+    found = answer([SAME], {}, ("x",), (), "t")
+    assert (
+        found.grids[0].notes[-1] == "NEW, with nothing to compare with: 1 case: x." and len(found.grids[0].notes) == 3
+    )
+    assert (found.fields, list(found.records[0])) == (FIELDS, [*FIELDS[:-1], "lines"])
