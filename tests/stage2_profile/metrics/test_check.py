@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -180,3 +181,114 @@ def test_a_finding_says_why_an_output_is_wrong_or_cannot_be_trusted(verdict, fin
 
 def test_zeros_within_the_tolerance_of_a_small_reference_are_zero_all_the_same(checked):
     assert checked([1e-6] * 8, [0.0] * 8).reason == "output out is all zero"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "worst"),
+    [
+        ([Verdict("passed", 1.0), Verdict("passed", 3.0)], ("passed", 3.0, None)), ([Verdict("passed", 1.0), Verdict("wrong", 0.5, "a")], ("wrong", 1.0, "a")),
+        ([Verdict("wrong", None, "nan"), Verdict("passed", 1.0)], ("wrong", None, "nan")), ([Verdict("unchecked", None, "u"), Verdict("passed", 1.0)], ("unchecked", 1.0, "u")),
+        ([Verdict("passed", 1.0), Verdict("unchecked", None, "u"), Verdict("wrong", 2.0, "w")], ("wrong", 2.0, "w")), ([Verdict("wrong", 1.0, "first"), Verdict("wrong", None, "second")], ("wrong", None, "first")),
+        ([Verdict("unchecked", None, "u")], ("unchecked", None, "u")),
+    ],
+)  # fmt: skip
+def test_the_worst_verdict_counts_with_the_largest_error_that_is_known(verdicts, worst):
+    found = check._worst(verdicts)
+    assert (found.check, found.max_abs_error, found.reason) == worst
+
+
+def test_without_a_reference_nothing_is_checked(make_bundle, tmp_path):
+    bundle, run = make_bundle(), saved(tmp_path, range(8))
+    for changes in ({"tolerance": None}, {"outputs": ()}):
+        other = replace(bundle, manifest=replace(bundle.manifest, **changes))
+        assert check_outputs(other, tmp_path, run) == Verdict("unchecked", None, "the bundle has no reference")
+    tensor = replace(bundle.manifest.outputs[0], file=None)
+    other = replace(bundle, manifest=replace(bundle.manifest, outputs=(tensor,)))
+    assert check_outputs(other, tmp_path, run) == Verdict("unchecked", None, "output 'out' has no reference")
+
+
+def test_a_reference_that_was_changed_or_cannot_be_read_checks_nothing(make_bundle, tmp_path):
+    bundle, run = make_bundle(), saved(tmp_path, range(8))
+    (bundle.path / "ref-out-000.bin").write_bytes(np.ones(8, np.float32).tobytes())
+    assert (
+        check_outputs(bundle, tmp_path, run).reason
+        == "ref-out-000.bin was changed after it was written; build the case again"
+    )
+    unsealed = replace(
+        bundle, manifest=replace(bundle.manifest, outputs=(replace(bundle.manifest.outputs[0], sha256=None),))
+    )
+    assert check_outputs(unsealed, tmp_path, run).check == "wrong"
+    (bundle.path / "ref-out-000.bin").unlink()
+    assert check_outputs(bundle, tmp_path, run) == Verdict(
+        "unchecked", None, "ref-out-000.bin: No such file or directory"
+    )
+
+
+def test_a_comparison_is_done_by_whom_it_is_given_to(make_bundle, tmp_path):
+    asked = []
+
+    def compare(*words):
+        asked.append(words)
+        return compare_files(*words)
+
+    bundle = make_bundle()
+    assert check_outputs(bundle, tmp_path, saved(tmp_path, range(8)), compare).check == "passed"
+    assert asked == [(tmp_path / "out", bundle.path / "ref-out-000.bin", "float32", (1e-3, 1e-3), 8)]
+
+
+def test_a_file_that_was_cut_while_it_was_read_is_wrong(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "BLOCK_ELEMENTS", 2)
+    (tmp_path / "out").write_bytes(np.ones(3, np.float32).tobytes())
+    (tmp_path / "ref").write_bytes(np.ones(4, np.float32).tobytes())
+    found = compare_files(tmp_path / "out", tmp_path / "ref", "float32", (0.0, 0.0), 4)
+    assert found.verdict("y", (4,)) == Verdict("wrong", None, "output y was cut")
+
+
+@pytest.mark.parametrize(
+    ("out", "ref", "wrong", "largest"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], 0, 0.0), ([1.0, 2.5], [1.0, 2.0], 0, 0.5), ([1.0, 2.75], [1.0, 2.0], 1, 0.75), ([-1.0, -9.0], [-1.0, -8.0], 0, 1.0), ([-1.0, -10.0], [-1.0, -8.0], 1, 2.0),
+        ([np.inf, 1.0], [np.inf, 1.0], 0, 0.0), ([np.inf, 1.0], [-np.inf, 1.0], 1, 0.0), ([np.nan, 1.0], [np.nan, 4.0], 1, 3.0), ([np.nan, 1.0], [0.0, 1.0], 1, 0.0), ([0.0, 1.0], [np.inf, 1.0], 1, 0.0),
+    ],
+)  # fmt: skip
+def test_values_differ_beyond_the_tolerance_or_where_one_is_not_finite(out, ref, wrong, largest):
+    found = check.Comparison((0.125, 0.25), 2)
+    found.add(np.array(out), np.array(ref))
+    assert (found.wrong, found.largest, found.wrong_rows) == (wrong, largest, min(wrong, 1))
+    assert found.not_finite == sum(not np.isfinite(value) for value in out)
+
+
+def test_rows_with_wrong_values_are_counted_once_across_blocks():
+    found = check.Comparison((0.0, 0.0), 4)
+    found.add(np.array([0.0, 0, 1, 0, 0, 0]), np.zeros(6))
+    found.add(np.array([1.0, 0, 0, 0, 1, 0]), np.zeros(6))
+    assert (found.wrong_rows, found.wrong, found.first, found.size, found.last_row) == (3, 3, (2, 1.0, 0.0), 12, 2)
+
+
+def test_an_index_counts_the_last_dimension_first():
+    assert [check._index(23, (2, 3, 4)), check._index(5, (6,)), check._index(4, (2, 4))] == [
+        "[1, 2, 3]",
+        "[5]",
+        "[1, 0]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("check_word", "kind", "suspect"),
+    [
+        ("passed", "not-finite", False),
+        ("passed", "race", True),
+        ("unchecked", "not-finite", True),
+        ("unchecked", "unwritten-read", True),
+        ("wrong", "race", False),
+        ("passed", "unwritten-read", False),
+    ],
+)
+def test_what_may_agree_by_luck_is_less_than_what_may_be_wrong(check_word, kind, suspect):
+    found = check.with_findings(Verdict(check_word), [DOUBLED, Finding(kind=kind, text="t")])
+    assert (found.check == "suspect") == suspect
+
+
+def test_doubts_stand_behind_the_reason_of_a_wrong_output():
+    assert check.suspected(Verdict("wrong", 1.0, "w"), ["d"]) == Verdict("wrong", 1.0, "w; d")
+    assert check.suspected(Verdict("unchecked", None, "u"), ["d", "e"], "f") == Verdict("suspect", None, "f; d; e")

@@ -77,3 +77,14 @@ def test_records_have_lines_and_instructions_of_one_form():
 )  # fmt: skip
 def test_operands_are_cut_to_whole_words(operands, shown):
     assert cut(operands) == shown
+
+
+def test_texts_of_the_tables_wrap():
+    found, instructions = grids(INNER)
+    assert [column.head for column in found.columns if column.wraps] == ["source line", "innermost", "instructions"]
+    assert not any(column.right and column.wraps for grid in (found, instructions) for column in grid.columns)
+
+
+def test_a_note_counts_one_such_line_among_others():
+    assert [note[:10] for note in grids(INNER, OWN, AROUND)[1].notes] == ["A line cou", "us: time a", CONTROL[:10]]
+    assert not any(note.startswith("No source") for note in grids(AROUND, OWN)[1].notes)
