@@ -1,11 +1,14 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import msgspec
+import numpy as np
 import pytest
 
 from neff_bench.parsers.formats.opcodes import OPCODES
+from neff_bench.simulator.costs.transfers import transfers_of
 from neff_bench.simulator.program import ENGINES, Instruction, Program
-from neff_bench.simulator.timing.counters import _DMA_KINDS, _kind, simulator_keys, summarise
+from neff_bench.simulator.timing.counters import _DMA_KINDS, _collectives, _kind, simulator_keys, summarise
 from neff_bench.simulator.timing.schedule import schedule
 from neff_bench.simulator.timing.stated_error import total_interval
 from neff_bench.simulator.timing.timeline import timeline_of
@@ -160,3 +163,118 @@ def test_dmas_of_gpsimd_are_software_dynamic_and_descriptors_of_compile_time_sta
     [core] = schedule(matmul()).cores
     transfer = core.code.transfers.used[0][0]._replace(static=static, queue=queue)
     assert _DMA_KINDS[_kind(transfer)] == kind
+
+
+def test_bytes_of_tensors_are_those_of_inputs_outputs_and_constants():
+    program = matmul()
+    weights = msgspec.structs.replace(program.buffers[0], name="w", kind="constant")
+    summary = summary_of(msgspec.structs.replace(program, buffers=(*program.buffers, weights)))
+    inputs = sum(program.buffers[at].size_bytes for at in program.inputs)
+    outputs = sum(program.buffers[at].size_bytes for at in program.outputs)
+    assert summary["weight_size_bytes"] == weights.size_bytes > 0
+    assert summary["inputs_and_weights_size_bytes"] == inputs + weights.size_bytes
+    assert summary["inputs_outputs_weights_size_bytes"] == inputs + outputs + weights.size_bytes
+    assert summary["mbu_min_read_util_percent"] == pytest.approx(
+        summary["inputs_and_weights_size_bytes"] / summary["total_time"] / 716e9
+    )
+
+
+@pytest.mark.parametrize("model_flops", [None, 10**6])
+def test_the_graphs_flops_are_preferred_where_they_are_known(model_flops):
+    summary = summary_of(msgspec.structs.replace(matmul(lnc=2), model_flops=model_flops))
+    peak = 2 * 2 * 128 * 128 * 2.4e9 * summary["total_time"]
+    moved = summary["hbm_read_bytes"] + summary["hbm_write_bytes"]
+    balanced = 2 * summary["peak_flops_bandwidth_ratio"]
+    of_instructions, of_graph = summary["hardware_flops"], model_flops or 0
+    chosen = of_graph if model_flops else of_instructions
+    expected = {
+        "model_flops": of_graph, "hfu_estimated_percent": of_instructions / peak, "mfu_inst_estimated_percent": of_instructions / peak,
+        "mfu_hlo_estimated_percent": of_graph / peak, "mfu_estimated_percent": chosen / peak,
+        "mfu_inst_max_achievable_estimated_percent": min(1, of_instructions / moved / balanced),
+        "mfu_hlo_max_achievable_estimated_percent": min(1, of_graph / moved / balanced),
+        "mfu_max_achievable_estimated_percent": min(1, chosen / moved / balanced),
+    }  # fmt: skip
+    assert {name: summary[name] for name in expected} == pytest.approx(expected)
+
+
+def test_no_kernel_can_achieve_more_than_the_peak():
+    many = msgspec.structs.replace(matmul(), model_flops=10**12)
+    assert summary_of(many)["mfu_hlo_max_achievable_estimated_percent"] == 1.0
+
+
+def test_active_times_are_shares_of_the_total_and_those_of_a_kind_of_dma_of_all_dmas():
+    summary = summary_of(matmul(lnc=2, tiles=3))
+    active = [key for key in summary if key.endswith("_active_time")]
+    assert {
+        "tensor_engine_active_time",
+        "dma_active_time",
+        "total_active_time",
+        "static_dma_active_time",
+    } <= {*active}
+    for key in active:
+        whole = summary["dma_active_time" if "namic_dma" in key or "static_dma" in key else "total_time"]
+        assert summary[f"{key}_percent"] == summary[key] / whole
+    kinds = [kind for kind in _DMA_KINDS if f"{kind}_dma_packet_count" in summary]
+    for unit, of in (("packet_count", "packet"), ("size", "size")):
+        whole = sum(summary[f"{kind}_dma_{unit}"] for kind in kinds)
+        for kind in kinds:
+            assert summary[f"{kind}_dma_{of}_percent"] == summary[f"{kind}_dma_{unit}"] / whole
+
+
+@pytest.mark.parametrize(
+    ("model_flops", "keeps_weights", "dialect"),
+    [(0, True, ""), (7, False, ""), (None, True, "old"), (None, False, "current")],
+)
+def test_a_kernel_says_its_dialect_and_a_graph_has_none(model_flops, keeps_weights, dialect):
+    program = msgspec.structs.replace(matmul(), model_flops=model_flops, keeps_weights=keeps_weights)
+    assert simulator_keys(program, schedule(program))["simulator_dialect"] == dialect
+
+
+def test_a_summary_names_its_cores_its_host_and_its_makers():
+    summary = summary_of(matmul(lnc=2))
+    assert (summary["nd_idx"], summary["nc_idx"], summary["instance_type"]) == (0, 0 + 1, "trn2.3xlarge")
+    assert summary["compiler_version"].endswith("+sim") and "+sim." in summary["profiler_version"]
+
+
+def test_the_peak_of_a_memory_is_that_of_the_core_that_uses_more():
+    alone = matmul()
+    summary = summary_of(alone)
+    beside_idle = summary_of(msgspec.structs.replace(alone, lnc=2, cores=((), *alone.cores)))
+    for memory in ("sbuf", "psum"):
+        assert summary[f"simulator_{memory}_peak_bytes"] == beside_idle[f"simulator_{memory}_peak_bytes"] > 0
+
+
+class _Core:
+    """A core of a schedule, with what `_collectives` looks at: (queue, bytes, start, end, half) of each instruction."""
+
+    def __init__(self, *instructions):
+        plain = schedule(matmul()).cores[0].code.transfers.used[0][0]
+        moved = [plain._replace(queue=queue, bytes=size) for queue, size, *_ in instructions if queue is not None]
+        numbers = iter(range(len(moved)))
+        self.code = SimpleNamespace(
+            transfers=transfers_of(moved),
+            transfer=np.array([-1 if queue is None else next(numbers) for queue, *_ in instructions], int),
+            origin=np.arange(len(instructions)),
+        )
+        self.start_ns, self.done_ns = (np.array([one[at] for one in instructions], float) for at in (2, 3))
+        self.program = tuple(SimpleNamespace(attributes={"half": one[4]}) for one in instructions)
+
+
+@pytest.mark.parametrize(
+    ("cores", "found"),
+    [
+        ([_Core((1, 64, 0, 9, None), (None, 0, 0, 5, None))], {}),
+        ([_Core((5, 64, 1.0004, 9, None))], {"cc_op_count": 1, "cc_op_time": 8e-9, "cc_op_active_time": 8e-9, "simulator_collective_sent_bytes": 64}),
+        (
+            [_Core((5, 8, 1, 4, None), (1, 64, 0, 9, None), (None, 0, 0, 9, None), (5, 16, 3, 6, None))],
+            {"cc_op_count": 2, "cc_op_time": 6e-9, "cc_op_active_time": 5e-9, "simulator_collective_sent_bytes": 24},
+        ),
+        (
+            [_Core((5, 8, 1, 4, 0)), _Core((1, 64, 0, 9, None), (5, 16, 7, 9, 1))],
+            {"cc_op_count": 1, "cc_op_time": 5e-9, "cc_op_active_time": 5e-9, "simulator_collective_sent_bytes": 24},
+        ),
+    ],
+)  # fmt: skip
+def test_collectives_count_from_their_trigger_to_their_end_and_one_of_both_cores_once(cores, found):
+    program = SimpleNamespace(cores=[core.program for core in cores])
+    assert _collectives(program, SimpleNamespace(cores=cores)) == pytest.approx(found)

@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from neff_bench.simulator.timing.interval import Row, evidence, interval, pooled
+from neff_bench.simulator.timing import interval as module
+from neff_bench.simulator.timing.interval import Row, evidence, interval, pooled, sure_ratio
 
 
 def row(repository, ratio):
@@ -41,3 +42,37 @@ def test_the_rows_of_a_repository_lie_in_the_range_that_the_others_make_four_tim
         held = [low <= one.ratio <= high for one in rows if one.repository == repository]
         shares.append(sum(held) / len(held))
     assert 0.75 <= sum(shares) / len(shares) <= 0.88
+
+
+def of_kernel(repository, family, *ratios, clock="profile"):
+    return [Row(repository, family, "trn2", 1, clock, ratio, str(at)) for at, ratio in enumerate(ratios)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "ratio"),
+    [
+        (of_kernel("a/a", "mlp", 1.0, 1.5), 1.5),
+        (of_kernel("a/a", "mlp", 1.0, 1.5) + of_kernel("a/a", "exp", 9.0), 1.5),
+        (of_kernel("a/a", "mlp", 1.0) + of_kernel("b/b", "mlp", 9.0) + of_kernel("a/a", "mlp", 2.0, 1.0, clock="cycles"), 2.0),
+        (of_kernel("a/a", "mlp", 1.0, 2.0, 4.0), 4.0),
+        (of_kernel("a/a", "mlp", *[1.0] * 15, 2.0) + of_kernel("b/b", "mlp", 1.0, 1.0), 1.0 * 2.0),
+        (of_kernel("a/a", "mlp", *[1.0] * 17, 2.0) + of_kernel("b/b", "mlp", 1.0, 1.0), 1.0),
+    ],
+)  # fmt: skip
+def test_two_times_of_one_kernel_are_surely_ordered_where_94_of_100_pairs_lie_nearer(monkeypatch, rows, ratio):
+    """Of 16 rows with an odd one 15 of 120 pairs are apart, of 18 rows 17 of 153; each repository weighs the same."""
+    monkeypatch.setattr(module, "evidence", lambda: tuple(rows))
+    assert sure_ratio.__wrapped__() == pytest.approx(ratio)
+    assert 1.2 < sure_ratio() < 3
+
+
+def test_the_range_counts_what_it_was_made_from():
+    for found in (interval(True), interval(False)):
+        rows = evidence()
+        assert (found.rows, found.repositories) == (len(rows), len({one.repository for one in rows}))
+        assert found.targets == {one.target for one in rows}
+
+
+def test_there_is_no_range_of_nothing():
+    with pytest.raises(ValueError, match="no rows"):
+        pooled([])

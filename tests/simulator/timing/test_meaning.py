@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from neff_bench.simulator.timing import meaning
 from neff_bench.simulator.timing.meaning import meaning_of, meanings
 
 PYTHON = b'X_NS = 12.5\n"""A constant."""\n\ndef f(a, b):\n    return a + b * X_NS\n'
@@ -78,3 +79,33 @@ def test_two_installations_remember_side_by_side(tmp_path, monkeypatch):
         meanings([path])
     [cache] = tmp_path.rglob("model-sources.json")
     assert len(json.loads(cache.read_text())) == 2
+
+
+def test_the_newest_digests_are_remembered_and_all_of_one_call(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(meaning, "_KEPT", 2)
+    paths = [tmp_path / f"{number}.py" for number in range(4)]
+    digests = []
+    for number, path in enumerate(paths):
+        path.write_text(f"a = {number}\n")
+        digests.append(meaning_of(path.read_bytes(), ".py"))
+
+    def kept():
+        [cache] = tmp_path.rglob("model-sources.json")
+        return list(json.loads(cache.read_text()).values())
+
+    for number in range(3):
+        assert meanings([paths[number]]) == [digests[number]]
+    assert kept() == digests[1:3]
+    assert meanings(paths) == digests and kept() == digests
+    meanings(paths[:1])
+    assert kept() == digests
+    assert list(tmp_path.glob("neff-bench/*")) == [tmp_path / "neff-bench" / "model-sources.json"]
+
+
+def test_strings_and_lines_of_the_preprocessor_keep_their_blanks_and_a_blank_stays_one():
+    for one, other, same in (
+        (b"a  b", b"a b", True), (b"a b", b"ab", False), (b"#if  A\n", b"#if A\n", False), (b'"/* a */"', b'" "', False),
+        (b'"\\"//"', b'"\\"//" ', True), (b"  a\n", b"a", True),
+    ):  # fmt: skip
+        assert (meaning_of(one, ".c") == meaning_of(other, ".c")) is same, (one, other)
