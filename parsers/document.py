@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
 
 from neff_bench.parsers import system_trace
 from neff_bench.parsers.errors import NoProfile, ParseError
+from neff_bench.parsers.event_columns import columns_of
 from neff_bench.parsers.json_text import read_json
 from neff_bench.parsers.source import forget, source_name
 from neff_bench.system.decoding import prepare
 
-Row = TypeVar("Row")
+Row = TypeVar("Row", bound=msgspec.Struct)
 
 SMALL_BYTES = 8 * 1024 * 1024
 """What is decoded into free-form dictionaries (a summary, metadata, a whole summary-json) has a few KB; this bounds the memory."""
@@ -23,14 +25,17 @@ SMALL_BYTES = 8 * 1024 * 1024
 DEPTH_MAX = 64
 """The greatest depth of what is decoded into free-form dictionaries; a summary is one level deep."""
 
-_ROW_NUMBER = re.compile(r"\$\[(\d+)\]")
-
 BATCH_BYTES = 1 << 18
+ROW_BYTES = 1 << 20
 KEY_BYTES = 1 << 10
-_FIRST_KEY = re.compile(rb'\[\s*(\{\s*"[^"\\]*")')
+_FIRST_KEY = re.compile(rb'\[\s*(\{\s*"[^"\\]*")?')
 """What each row of a table begins with, since tools write the keys of a row in one order."""
 
+_MEMBER = re.compile(rb'[ \t\n\r]*([{,])[ \t\n\r]*"([^"\\\0-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
+_END = re.compile(rb"[ \t\n\r]*\}[ \t\n\r]*\Z")
+
 _POSITION = re.compile(r" ?\(byte (\d+)\)")
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
 ABSENT = msgspec.Raw()
@@ -73,11 +78,34 @@ def decode(name: str, data: memoryview, kind: Any, strict: bool = True) -> Any:
         raise ParseError(name, int(found[1]) if found else 0, _POSITION.sub("", str(error))) from None
 
 
+def _length(data: memoryview | bytes) -> int:
+    """Return the length of the JSON value that begins a text, with the blanks behind it. Raises msgspec.DecodeError."""
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except msgspec.DecodeError as error:
+        found = _TRAILING.search(str(error))
+        if not found:
+            raise
+        return int(found[1]) - 1  # msgspec says the place behind the first that is too much
+    return len(data)
+
+
 class Document:
     """A JSON file of any of the profilers' shapes. Raises ParseError; NoProfile for what is no object, nor a list of one."""
 
-    def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
+    def __init__(
+        self, source: str | os.PathLike[str] | bytes, held: Mapping[str, type[Any]] = MappingProxyType({})
+    ) -> None:
+        """`held`: the tables that will be asked for as columns, by their names, and the classes of their rows."""
         self.name = source_name(source)
+        self._read(source)
+        try:
+            self._top, self._held = self._in_order(held)
+        except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
+            self._read(source)  # parts of it were given back
+            self._top, self._held = self._decode(self.data, _Top), {}
+
+    def _read(self, source: str | os.PathLike[str] | bytes) -> None:
         self.data, self._start = read_json(source)
         self._whole = self.data
         if _first(self.data) == b"[":
@@ -85,7 +113,6 @@ class Document:
         if _first(self.data) != b"{":
             self._decode(self.data, msgspec.Raw)
             raise NoProfile(self.name, 0, "JSON, but no profile: not an object, nor a list of one")
-        self._top: _Top = self._decode(self.data, _Top)
 
     def _only(self) -> memoryview:
         rows = self._small(self.data, list[msgspec.Raw])
@@ -129,33 +156,51 @@ class Document:
         rows: list[Row] = self._decode(data, list[kind], strict=False)  # type: ignore[valid-type]
         return rows
 
-    def batches(self, table: str, kind: type[Row]) -> Iterator[list[Row]]:
-        """Yield all rows, so few at a time that they stay in the processor's caches. The table must not be asked for again: its memory is given back."""
-        data = self._find(table)
-        first = data and _FIRST_KEY.match(data[:KEY_BYTES])
-        if not data or not first:
-            yield self.rows(table, kind)
-            return
-        start = self._offset(data)
-        between = re.compile(rb"(?<=\})\s*,(?=\s*" + re.escape(first[1]) + rb")")
+    def columns(self, table: str, kind: type[Row]) -> Sequence[Row]:
+        """Return all rows as columns: those that were read with the document, or else now."""
+        return self._held[table] if table in self._held else columns_of(kind, [self.rows(table, kind)])
+
+    def _in_order(self, kinds: Mapping[str, type[Any]]) -> tuple[_Top, dict[str, Sequence[Any]]]:
+        """Return where each table lies, and the rows of those of these kinds, from one pass. Raises msgspec's errors and others for a document that has to
+        be looked at as a whole: it is wrong, or the rows of a table do not begin alike."""
+        top, held, at = _Top(), dict[str, Sequence[Any]](), 0
+        while found := _MEMBER.match(self.data, at):
+            name, begin = found[2].decode(), found.end()
+            if (found[1] == b"{") != (at == 0):
+                break
+            if name in kinds:
+                self._at = begin
+                held[name] = columns_of(kinds[name], self._batches(kinds[name]))
+                at = self._at
+            else:
+                at = begin + _length(self.data[begin:])
+            if name in _Top.__struct_fields__:
+                setattr(top, name, msgspec.Raw(self.data[begin:at]))
+        if not _END.match(self.data, at):
+            raise ValueError("neither a member nor the end")
+        return top, held
+
+    def _batches(self, kind: type[Row]) -> Iterator[list[Row]]:
+        """Yield the rows of the table that begins at `_at`, which moves to its end, so few at a time that they stay in the processor's caches. Their memory
+        is given back."""
+        data, offset = self.data, self._offset(self.data)
         decoder = msgspec.json.Decoder(list[kind], strict=False)  # type: ignore[valid-type]
-        at, count = 1, 0
-        while found := between.search(data, at + BATCH_BYTES):
-            # What looks like the begin of a row may lie inside of one, or of a text: then these are no whole rows.
+        first = _FIRST_KEY.match(data, self._at, self._at + KEY_BYTES)
+        if first is None:
+            raise ValueError("no list of rows")
+        between = re.compile(rb"(?<=\})[ \t\n\r]*,(?=[ \t\n\r]*" + re.escape(first[1] or b"{") + rb")")
+        at = self._at + 1
+        while found := between.search(data, at + BATCH_BYTES, at + BATCH_BYTES + ROW_BYTES):
             try:
                 rows = decoder.decode(b"".join((b"[", data[at : found.start()], b"]")))
-            except (msgspec.MsgspecError, ValueError, RecursionError):
-                break
+            except msgspec.DecodeError:
+                break  # the table ends before, or what was found lies inside of a row
             yield rows
-            count += len(rows)
-            forget(self._whole, start + at, start + found.start())
+            forget(self._whole, offset + at, offset + found.start())
             at = found.end()
-        try:
-            rows = decode(self.name, memoryview(b"[" + data[at:]), list[kind], strict=False)  # type: ignore[valid-type]
-        except ParseError as error:
-            what = _ROW_NUMBER.sub(lambda found: f"$[{int(found[1]) + count}]", error.what)
-            raise ParseError(self.name, start, what) from None
-        yield rows
+        rest = b"".join((b"[", data[at : at + BATCH_BYTES + ROW_BYTES]))
+        self._at = at - 1 + _length(rest)
+        yield decoder.decode(rest[: self._at - at + 1])
 
     def node(self) -> dict[str, Any] | None:
         """Return the keys of a bare summary, or of the first node; None where there is neither."""

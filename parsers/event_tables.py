@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from neff_bench.parsers.document import Document
 from neff_bench.parsers.errors import ParseError, guarded
-from neff_bench.parsers.event_columns import columns_of
 from neff_bench.parsers.event_rows import (
     DmaRow,
     InstructionRow,
@@ -24,6 +23,9 @@ from neff_bench.parsers.kinds import kind_of
 from neff_bench.parsers.parquet_tables import timeline_of_parquet
 from neff_bench.parsers.profile_json import summary_of
 from neff_bench.parsers.trace_tables import timeline_of_trace
+
+_PLAIN: Mapping[str, type[Any]] = {"instruction": InstructionRow, "dma": DmaRow, "semaphore_update": SemaphoreRow}
+_LINKED: Mapping[str, type[Any]] = {**_PLAIN, "instruction": LinkedInstructionRow, "dma": LinkedDmaRow}
 
 
 @guarded
@@ -46,7 +48,7 @@ def read_timeline(path: str | os.PathLike[str], neff: Path | None = None, linked
 
 def timeline_of_json(source: str | os.PathLike[str] | bytes, linked: bool = False) -> Timeline:
     """Return the timeline of a whole-profile JSON, as `read_timeline` has it. Raises ParseError."""
-    document = Document(source)
+    document = Document(source, _LINKED if linked else {})
     if not document.has("instruction"):
         raise ParseError(document.name, 0, "no instruction table: a summary, not a whole profile")
     summary = document.row("summary")
@@ -54,15 +56,10 @@ def timeline_of_json(source: str | os.PathLike[str] | bytes, linked: bool = Fals
     document.keep("instruction", "dma", "semaphore_update", "instruction_usage", "sensitivity")
     usage = document.rows("instruction_usage", UsageRow) if linked else []
     sensitivity = document.rows("sensitivity", SensitivityRow) if linked else []
-    instructions = _held(document, "instruction", InstructionRow, LinkedInstructionRow, linked)
+    rows, kinds = (document.columns, _LINKED) if linked else (document.rows, _PLAIN)
+    instructions = rows("instruction", kinds["instruction"])
     document.keep("dma", "semaphore_update")
-    dma = _held(document, "dma", DmaRow, LinkedDmaRow, linked)
-    semaphores = _held(document, "semaphore_update", SemaphoreRow, SemaphoreRow, linked)
+    dma, semaphores = (rows(name, kinds[name]) for name in ("dma", "semaphore_update"))
     return Timeline(
         document.name, simulated, summary, instructions, dma, semaphores, usage=usage, sensitivity=sensitivity
     )
-
-
-def _held(document: Document, name: str, plain: type[Any], linked: type[Any], as_columns: bool) -> Sequence[Any]:
-    """Return the rows of a table; where they are looked at as a whole, as columns."""
-    return columns_of(linked, document.batches(name, linked)) if as_columns else document.rows(name, plain)

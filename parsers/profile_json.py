@@ -75,19 +75,18 @@ def read_metadata(source: str | os.PathLike[str] | bytes) -> tuple[Metadata, Ide
 @guarded
 def read_profile(source: str | os.PathLike[str] | bytes) -> Profile:
     """Return a whole-profile JSON with its events. Raises ParseError, also for one that has no `instruction` table."""
-    from neff_bench.parsers.event_columns import columns_of
     from neff_bench.parsers.events import DmaRow, InstructionRow, dma_columns, dma_span, instruction_columns, work_span
 
-    document = Document(source)
+    document = Document(source, {"instruction": InstructionRow, "dma": DmaRow})
     if not document.has("instruction"):
         raise ParseError(document.name, 0, "no instruction table: a summary, not a whole profile")
     summary, metadata, identity = summary_of(document), metadata_from(document.row("metadata")), identity_of(document)
     warnings = tuple(row.message for row in document.rows("warnings", _Warning))
     document.keep("instruction", "dma")
     try:
-        rows = columns_of(InstructionRow, document.batches("instruction", InstructionRow))
+        rows = document.columns("instruction", InstructionRow)
         instructions, spans = instruction_columns(rows), [work_span(rows)]
-        packets = columns_of(DmaRow, document.batches("dma", DmaRow))
+        packets = document.columns("dma", DmaRow)
         dma_packets, spans = dma_columns(packets), [*spans, dma_span(packets)]
     except (OverflowError, ValueError) as error:
         raise ParseError(document.name, 0, f"an event holds a number out of range: {error}") from None

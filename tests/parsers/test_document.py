@@ -12,7 +12,6 @@ from neff_bench.parsers.errors import NoProfile, ParseError
 
 class Row(msgspec.Struct):
     number: int
-    more: object = None
 
 
 def of(value):
@@ -98,17 +97,41 @@ def test_a_summary_has_a_most_of_bytes(monkeypatch):
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 30, 1 << 18])
-def test_batches_are_all_rows_in_order(monkeypatch, batch_bytes):
+@pytest.mark.parametrize(("row_bytes", "in_one_pass"), [(1 << 20, True), (40, False)])
+def test_tables_that_are_read_with_the_document_have_all_rows_in_order(
+    monkeypatch, batch_bytes, row_bytes, in_one_pass
+):
     monkeypatch.setattr(document, "BATCH_BYTES", batch_bytes)
+    monkeypatch.setattr(document, "ROW_BYTES", row_bytes)
     rows = [{"number": at, "more": [{"number": 5}, {"number": at}] if at > 10 else "}, {"} for at in range(20)]
-    batches = [*of({"dma": rows, "instruction": []}).batches("dma", Row)]
-    assert [row.number for batch in batches for row in batch] == [*range(20)]
-    assert len(batches) == 1 if batch_bytes > 1000 else len(batches) > 1
+    tables = {"dma": rows, "semaphore_update": [], "instruction": rows[:11], "summary": [{"a": 1}]}
+    found = Document(json.dumps(tables).encode(), {"dma": Row, "instruction": Row, "semaphore_update": Row})
+    for name in ("dma", "instruction", "semaphore_update"):
+        assert [row.number for row in found.columns(name, Row)] == [*range(len(tables[name]))]
+    assert found.row("summary") == {"a": 1} and found.has("instruction") and not found.has("sensitivity")
+    assert (found.columns("dma", Row) is found.columns("dma", Row)) == (in_one_pass or batch_bytes > 1000)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b'{"dma": [{"number": 1}, {"number": 2}]', "offset 0: Input data was truncated"),
+        (b'{"dma": [{"number": 1}, {"number": 2}, ]}', "offset 39: JSON is malformed"),
+        (b'{"dma": [{"number": 1}, {"number": 2}] "x": 1}', "offset 39: JSON is malformed"),
+        (b'{"dma": [{"number": 1}, {"number": 2}]} 1', "offset 41: JSON is malformed"),
+        (b'{"dma":1 {"number": 1}]}', "offset 9: JSON is malformed"),
+        (b'{"d\0": [], "dma": [{"number": 1}]}', "offset 3: JSON is malformed"),
+        (b'{{"dma": [{"number": 1}, {"number": 2}]}', "offset 1: JSON is malformed"),
+        (b'{"dma": [{"number": 1}, {"number": 2}]{"x": 1}', "offset 38: JSON is malformed"),
+    ],
+)
+def test_what_is_wrong_behind_a_table_that_was_read_is_said(data, said):
+    assert said in message(Document, data, {"dma": Row})
 
 
 def test_a_wrong_row_of_a_late_batch_has_its_number(monkeypatch):
     monkeypatch.setattr(document, "BATCH_BYTES", 1)
     rows = [{"number": 1}] * 7 + [{"number": "x"}]
-    found = of({"dma": rows})
-    said = message(lambda: [*found.batches("dma", Row)])
+    found = Document(json.dumps({"dma": rows}).encode(), {"dma": Row})
+    said = message(found.columns, "dma", Row)
     assert said.endswith("Expected `int`, got `str` - at `$[7].number`")
