@@ -2,12 +2,15 @@
 
 import pytest
 
+from neff_bench.neffs.findings import Finding
 from neff_bench.stage2_profile.metrics.rows import Row
 from neff_bench.stage2_profile.report.layout import (
     SHAPES_MAX,
     _cases,
+    _models,
     _number,
     _percent,
+    answer,
     cells,
     html_of,
     notes,
@@ -15,6 +18,8 @@ from neff_bench.stage2_profile.report.layout import (
     table_columns,
 )
 from neff_bench.terminal.answer import HIDDEN
+
+FINDING = Finding(kind="race", text="two cores write y", file="k.py", line=3)
 
 
 def row(**changes):
@@ -123,3 +128,123 @@ def test_the_table_of_a_notebook_is_escaped():
     html = html_of([row(case="<b>"), row(kernel="k")])
     assert "<td>&lt;b&gt;</td>" in html and html.endswith("<p>Measured with neuron-profile 2.</p>")
     assert html.count("<tr>") == 3 and state(row()) == "profiled"
+
+
+def test_columns_keep_their_place_on_a_narrow_terminal_by_what_they_say():
+    columns = {column.name or column.head: column for column in table_columns("profile")}
+    assert [
+        columns[name].rank
+        for name in (
+            "mfu_percent",
+            "tensor_active_us",
+            "dma_active_us",
+            "vector_active_us",
+            "scalar_active_us",
+            "gpsimd_active_us",
+        )
+    ] == [1, 2, 3, 4, 5, 6]
+    assert columns["instruction_count"].rank in (6, HIDDEN) and {
+        column.rank for column in columns.values() if not column.right
+    } == {0}
+    assert {name for name, column in columns.items() if column.bound} == {"total_time_low_us", "total_time_high_us"}
+    assert {name for name, column in columns.items() if column.common} == {
+        "implementation",
+        "dtype",
+        "target",
+        "lnc",
+        "check",
+    }
+    assert {name for name, column in columns.items() if column.wraps} == {"kernel", "dims"}
+    assert {name for name, column in columns.items() if not column.right} == {
+        "kernel",
+        "implementation",
+        "dims",
+        "dtype",
+        "target",
+        "lnc",
+        "marks",
+        "check",
+    }
+    assert {column.name for column in table_columns("execution") if column.bound} == {
+        "execution_time_low_us",
+        "execution_time_high_us",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "text"),
+    [
+        ("mfu_percent", {"mfu_percent": 12.34}, "12.3"), ("compile_time_s", {"compile_time_s": 1.234}, "1.23"), ("dma_packet_count", {"dma_packet_count": 1234}, "1234"),
+        ("total_active_time_us", {"total_active_time_us": 1.239}, "1.24"), ("mfu_peak_tflops", {"mfu_peak_tflops": 91.76}, "91.8"), ("arithmetic_intensity", {"arithmetic_intensity": 2.55}, "2.5"),
+    ],
+)  # fmt: skip
+def test_a_number_has_as_many_digits_as_its_unit_deserves(name, changes, text):
+    assert cell(name, **changes) == text
+
+
+SIMULATED = {"source": "simulated", "tool": "neuron-sim 1", "model": "m", "total_time_low_us": 1.0}
+FAR = "the farthest of 9 rows: no matmul; more"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row(**SIMULATED, time_error=FAR)], ["SIMULATED by neuron-sim (m): its counts may not be exact.", "(range): as wide as the largest errors yet seen (neff-bench explain range).", "* widest range: no matmul."]),
+        ([row(**SIMULATED, time_error=FAR), row(**SIMULATED)],
+         ["SIMULATED by neuron-sim (m): instructions, bytes exact unless *.", "(range): held on hardware for 8 of 10 kernels, not * (neff-bench explain range).", "* widest range: no matmul."]),
+        ([row(**{**SIMULATED, "model": None, "total_time_low_us": None})],
+         ["SIMULATED by neuron-sim (model not recorded): its exactness is not known.", "~ no range: the trace does not say how far off its times are."]),
+        ([row(**{**SIMULATED, "total_time_low_us": None}), row(**SIMULATED, time_error=FAR)],
+         ["SIMULATED by neuron-sim (m): instructions, bytes exact unless *.", "(range): as wide as the largest errors yet seen (neff-bench explain range).", "~ no range, * widest range: for several reasons, see time_error in --format json."]),
+        ([row(**SIMULATED, uncompared_operations="iota; sort"), row(**SIMULATED, uncompared_operations="iota"), row(**SIMULATED, time_error=FAR, uncompared_operations="never")],
+         ["SIMULATED by neuron-sim (m): instructions, bytes exact unless *.", "(range): held on hardware for 8 of 10 kernels, not * (neff-bench explain range); never compared with it: iota and 1 more.", "* widest range: no matmul."]),
+        ([row(**{**SIMULATED, "model": "trn1-9"}), row(**{**SIMULATED, "model": "trn2-9"}), row(**{**SIMULATED, "tool": None, "model": "trn2-9"})],
+         ["SIMULATED by neuron-sim (model 9): instructions and bytes are exact.", "(range): held on hardware for 8 of 10 kernels (neff-bench explain range)."]),
+        ([row(**{**SIMULATED, "tool": "other 2"}), row(**SIMULATED)],
+         ["SIMULATED by neuron-sim (m), other (m): instructions and bytes are exact.", "(range): held on hardware for 8 of 10 kernels (neff-bench explain range)."]),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_what_is_simulated(rows, said):
+    found = notes(rows)
+    assert [line.replace("and 1 more", "").split("iota")[0] for line in found] == [
+        line.replace("and 1 more", "").split("iota")[0] for line in said
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ({"trn2-9"}, "trn2-9"),
+        ({"trn1-9", "trn2-9"}, "model 9"),
+        ({"trn1-9", "trn2-8"}, "trn1-9, trn2-8"),
+        ({"b", "a"}, "a, b"),
+        ({"a", "trn2-9"}, "a, trn2-9"),
+    ],
+)
+def test_models_that_differ_in_the_chip_alone_are_one(names, said):
+    assert _models(names) == said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"reason": "broke", "check": "wrong"}, ["wrong: c: broke"]), ({"findings": (FINDING,)}, [f"finding: c: {FINDING}"]), ({"findings": (FINDING,), "reason": f"{FINDING}; more", "check": "suspect"}, [f"suspect: c: {FINDING}; more"]),
+        ({"warnings": ("odd",)}, ["warning: c: odd"]), ({"findings": (FINDING,), "reason": "other"}, ["profiled: c: other", f"finding: c: {FINDING}"]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_before_where_the_numbers_come_from(changes, said):
+    assert notes([row(**changes)]) == [*said, "Measured with neuron-profile 2."]
+
+
+def test_an_answer_has_the_rows_of_ranks_and_says_of_what_shares_are():
+    ranks = (row(case="c.rank0", rank=0, ranks=2),)
+    found = answer([row(ranks=2, by_rank=ranks)])
+    assert (
+        len(found.records) == len(found.document) == len(found.grids[0].lines) == 2
+        and found.grids[0].about == "engines, DMA: % of total us"
+    )
+    assert (
+        answer([row(total_time_us=None)]).grids[0].about == ""
+        and answer([row(total_time_us=None), row()]).grids[0].about != ""
+    )
+    assert "dims" in found.document[0] and found.records[0]["case"] == "c" and "case" in found.fields

@@ -12,6 +12,7 @@ from neff_bench.stage2_profile.cli import profile
 from neff_bench.stage2_profile.compare import page
 from neff_bench.stage2_profile.compare.cli import compare
 from neff_bench.stage2_profile.metrics.rows import Row
+from neff_bench.stage2_profile.report import page as report
 from neff_bench.stage2_profile.report.files import ProfileFiles, left_out, slowest
 from neff_bench.stage2_profile.report.page import report_page, rooflines_of, roots_of
 from neff_bench.viewer.page.plots import roofline_svg
@@ -151,3 +152,60 @@ def test_a_trace_is_not_held_against_a_whole_profile(store, tmp_path, monkeypatc
     files = ProfileFiles(store), ProfileFiles(trace, trace)
     case = page._case("x", dict(zip("AB", files)))
     assert case.problem == "one side is a trace, the other a whole profile without its trace; give both as one"
+
+
+BOUND = {
+    "model_flops": 1000,
+    "total_time_us": 10.0,
+    "arithmetic_intensity": 2.0,
+    "target": "trn2",
+    "lnc": 1,
+    "dtype": "bfloat16",
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "point"),
+    [
+        ({}, Point("c", 2.0, 1e8, False)), ({"source": "simulated"}, Point("c", 2.0, 1e8, True)), ({"model_flops": None}, None), ({"total_time_us": None}, None), ({"total_time_us": 0.0}, None),
+        ({"arithmetic_intensity": None}, None),
+    ],
+)  # fmt: skip
+def test_a_row_has_a_point_where_its_flops_its_time_and_its_bytes_are_known(changes, point):
+    assert report._point(Row(case="c", status="profiled", **{**BOUND, **changes})) == point
+
+
+def test_the_roof_of_a_row_is_that_of_its_chip_lnc_and_dtype():
+    row = Row(case="c", status="profiled", **BOUND)
+    assert report._roofs(row) == roofline("trn2", 1, "bfloat16") != report._roofs(replace(row, lnc=2))
+    assert (
+        report._roofs(replace(row, target="trn2/x")) == report._roofs(row)
+        and report._roofs(replace(row, target=None)) is None
+    )
+    groups = rooflines_of(
+        [row, replace(row, case="d"), replace(row, lnc=2), replace(row, target=None), replace(row, model_flops=None)]
+    )
+    assert [
+        (roof == roofline("trn2", lnc), [point.label for point in points])
+        for lnc, (roof, points) in zip((1, 2), groups, strict=True)
+    ] == [(True, ["c", "d"]), (True, ["c"])]
+
+
+def test_a_case_without_a_timeline_says_why(tmp_path):
+    row = Row(case="c", status="failed", reason="broke")
+    assert (
+        report._case(row, ProfileFiles(problem="x")).problem == "broke"
+        and report._case(replace(row, reason=None), ProfileFiles(problem="x")).problem == "x"
+    )
+    assert report.timeline_or_problem(
+        ProfileFiles()
+    ) == "nothing was profiled" and "none.json" in report.timeline_or_problem(ProfileFiles(tmp_path / "none.json"))
+
+
+def test_a_case_has_its_timeline_its_reason_and_its_point(store):
+    row = Row(case="c", status="profiled", check="suspect", reason="odd", **BOUND)
+    found = report._case(row, ProfileFiles(store))
+    assert (found.name, found.problem, len(found.sides), found.sides[0].letter) == ("c", None, 1, "")
+    assert "suspect: odd" in found.notes and found.roofs == report._roofs(row) and found.points == (report._point(row),)
+    bare = report._case(Row(case="c", status="profiled"), ProfileFiles(store))
+    assert bare.points and bare.roofs is not None and not any(note.startswith("profiled: ") for note in bare.notes)
