@@ -210,7 +210,7 @@ def _build(work: list[Job], waiting: list[Job], keys: Keys, options: Options, st
             def report(outcome: Outcome) -> None:
                 step(_text(outcome), failed=outcome.status in ("failed", "not built"))
 
-            outcomes = builder.build_all(waiting, min(workers, len(waiting)), report)
+            outcomes = builder.build_all(waiting, workers, report)
     streams.line(f"{_counts(outcomes, len(work) - len(waiting))} in {time.monotonic() - start:.1f} s: {options.out}")
     if stop.number is not None:
         streams.error(f"interrupted by {stop.name}; run again to build the rest")

@@ -1,6 +1,10 @@
 import os
+from importlib.util import find_spec
 
-from neff_bench.stage1_generate.host import devices, free_bytes, packages, tools
+import pytest
+
+from neff_bench.stage1_generate import host
+from neff_bench.stage1_generate.host import Devices, Package, Tool, devices, free_bytes, packages, tools
 from tests.neuron_ls import devices as devices_of_trn2
 from tests.neuron_ls import install
 
@@ -63,3 +67,58 @@ def test_the_runtime_is_the_file_that_libnrt_leads_to(tmp_path):
     (folder / "libnrt.so.2.29.40.0").touch()
     (folder / "libnrt.so.1").symlink_to("libnrt.so.2.29.40.0")
     assert devices(tmp_path).runtime == "/opt/aws/neuron/lib/libnrt.so.2.29.40.0"
+
+
+@pytest.mark.parametrize(
+    ("found", "more", "absent"),
+    [
+        (
+            Devices(("/dev/neuron0",), 8, 4, 2, (), "2.21.37.0", "/opt/libnrt.so.2.29.40.0", "trn2.3xlarge", ()),
+            {"driver": "2.21.37.0", "runtime": "2.29.40.0", "device": ""}, {},
+        ),
+        (Devices((), None, None, None, (), None, None, None, ()), {}, {}),
+    ],
+)  # fmt: skip
+def test_what_is_here_is_judged_by_the_numbers_in_what_it_says(monkeypatch, found, more, absent):
+    """Placeholders, and tools without a path, are not here."""
+    monkeypatch.setattr(host, "version_of", lambda name: {"nrtpy": "nrtpy-0.5.1+x"}.get(name))
+    monkeypatch.setattr(host.sdk_parts, "examine", lambda *given: given)
+    said = host.sdk(
+        (Package("nki", "ok", "0.4.0+g1"), Package("jax", "ok", None), Package("neuronx-cc", "placeholder", "0.0.1"), Package("x", "absent", None)),
+        (Tool("neuron-profile", "/p", "neuron-profile 2.29.22.0%kaena-tools/2.29 built"), Tool("neuron-ls", "/l", None), Tool("neuron-top", None, None)),
+        found,
+    )  # fmt: skip
+    why = {
+        "neuronx-cc": "neuronx-cc 0.0.1 is the empty placeholder from PyPI", "driver": "the driver is not loaded (aws-neuronx-dkms)",
+        "device": "no Neuron device",
+    }  # fmt: skip
+    versions = {"nki": "0.4.0", "jax": "", "neuron-profile": "2.29.22.0", "neuron-ls": "", "nrtpy": "0.5.1", **more}
+    assert said == (versions, why, find_spec("pyarrow") is not None, found.instance)
+
+
+def test_the_first_line_that_a_tool_prints_is_its_version_wherever_it_prints_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    long = "x" * 101
+    for name, text in (
+        ("one", "echo; echo '  2.1  '; echo more"), ("two", "echo 2.2 >&2"), ("three", "true"), ("four", f"echo {long}"),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    assert [tool.version for tool in tools(["one", "two", "three", "four"])] == ["2.1", "2.2", None, long[:100]]
+    (tmp_path / "one").write_text("no program")
+    assert tools(["one"]) == (Tool("one", str(tmp_path / "one"), None),)
+
+
+def test_processes_that_use_devices_are_told_in_the_order_of_their_numbers_with_each_device_once(tmp_path):
+    for pid, targets in (
+        ("10", ["/dev/neuron1", "/dev/neuron0", "/dev/neuron1"]),
+        ("9", ["/dev/neuron10"]),
+        ("self", ["/dev/neuron0"]),
+        ("8", []),
+    ):
+        (tmp_path / "proc" / pid / "fd").mkdir(parents=True)
+        (tmp_path / "proc" / pid / "comm").write_text(f"p{pid}\n")
+        for number, target in enumerate(targets):
+            os.symlink(target, tmp_path / "proc" / pid / "fd" / str(number))
+    found = [(one.pid, one.command, one.devices) for one in devices(tmp_path).holders]
+    assert found == [(9, "p9", ("/dev/neuron10",)), (10, "p10", ("/dev/neuron0", "/dev/neuron1"))]

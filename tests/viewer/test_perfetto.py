@@ -2,7 +2,10 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from neff_bench.parsers.event_rows import (
     DmaRow,
@@ -12,7 +15,7 @@ from neff_bench.parsers.event_rows import (
     Timeline,
     UsageRow,
 )
-from neff_bench.viewer.perfetto import AT_ONCE, to_perfetto
+from neff_bench.viewer.perfetto import AT_ONCE, _levels, to_perfetto
 
 messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 
@@ -140,3 +143,67 @@ def test_many_events_of_one_time_keep_their_order():
 def test_no_event_begins_before_the_execution():
     with pytest.raises(ValueError, match="before the start"):
         to_perfetto([Timeline("x.json", False, {}, [row(-5, 5, "Vector", "COPY", 1)], [], [])])
+
+
+def test_tracks_stand_below_their_timeline_queues_above_engines_above_counters():
+    engines = ("GpSimd", "Zed", "Vector", "Tensor", "Sync", "Scalar", "Abc")
+    rows = [row(0, 5, engine, "X", at) for at, engine in enumerate(engines)]
+    packets = [*PACKETS, DmaRow(0, 8, 512, "Q1-E64", "sg01", queue_name="qA")]
+    usage = [UsageRow(at, kind, 0.5, "sg01") for at, kind in enumerate(("sb", "psum", "zz"))]
+    semaphores = [SemaphoreRow(12, "S[5]", 3, "sg00"), SemaphoreRow(1, 3, 3, "")]
+    timelines = [Timeline(name, False, {}, rows, packets, semaphores, usage=usage) for name in ("one", "two")]
+    read = Read(to_perfetto(timelines))
+    by_core = ["Sync", "Tensor", "Vector", "Scalar", "GpSimd", "Abc", "Zed"]
+    expected = [("Q1-E64 core 0", 0, ""), ("Q1-E64 core 0", 0, ""), ("qA core 1", 1, "")]
+    expected += [(f"{engine} core 0", 100_000 + at, "") for at, engine in enumerate(by_core)]
+    expected += [(f"{memory} in use core 1", 200_000 + at, "%") for at, memory in enumerate(("SBUF", "PSUM", "ZZ"))]
+    expected += [("semaphore S[5] core 0", 300_000, ""), ("semaphore 3", 300_001, "")]
+    groups = [uuid for uuid, track in read.tracks.items() if not track.parent_uuid]
+    assert [read.tracks[uuid].name for uuid in groups] == ["one", "two"]
+    for group in groups:
+        tracks = [track for track in read.tracks.values() if track.parent_uuid == group]
+        assert [(one.name, one.sibling_order_rank, one.counter.unit_name) for one in tracks] == expected
+        assert [one.HasField("counter") for one in tracks] == [rank >= 200_000 for _, rank, _ in expected]
+    assert len({number for _, number in read.flows}) == 0
+
+
+def test_arrows_of_two_timelines_have_numbers_of_their_own():
+    one, both = (Read(to_perfetto([TIMELINE] * count)).flows for count in (1, 2))
+    assert len(both) == 2 * len(one) and set(both.values()) == {1}
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=12))
+def test_events_that_overlap_are_on_several_tracks_the_fewest_that_do(spans):
+    spans = sorted((begin, begin + length) for begin, length in spans)
+    begin, end = np.array(spans, np.int64).reshape(-1, 2).T
+    levels = _levels(begin, end).tolist()
+    assert len(levels) == len(spans)
+    for at, (first, _) in enumerate(spans):
+        before = {levels[other] for other in range(at) if spans[other][1] > first}
+        assert levels[at] not in before
+    most = max((sum(until > first for _, until in spans[:at]) for at, (first, _) in enumerate(spans)), default=-1)
+    assert max(levels, default=-1) == most
+
+
+@pytest.mark.parametrize(
+    ("variable", "kind", "name"),
+    [("x", "static", "x"), ("", "static", "static"), ("unknown", "static", "static"), ("unknown", "", "DMA")],
+)
+def test_a_packet_is_called_by_its_variable_or_its_kind(variable, kind, name):
+    packet = DmaRow(0, 8, 512, "Q1-E64", queue_type=kind, variable=variable)
+    assert [one[1] for one in Read(to_perfetto([Timeline("x", False, {}, [], [packet], [])])).slices] == [name]
+
+
+def test_slices_have_arguments_for_all_that_is_known_and_for_nothing_else():
+    known = row(
+        0, 5, "Vector", "COPY", 7, evt_wait_time=2.6, operands=" a=1 ", bir_instruction_name="I-1", hlo_name="dot",
+        nki_source_location="k.py:2", nki_call_stack=("m.py:1", "n.py:3"), alignment="unaligned",
+    )  # fmt: skip
+    bare = row(10, 5, "Tensor", "NOP", -5, evt_wait_time=-3, alignment="compiled")
+    found = Read(to_perfetto([Timeline("x", False, {}, [known, bare], [], [])])).slices
+    said = {name: {key: value for key, value in one.items() if key != "critical_path"} for _, name, _, _, one in found}
+    assert said == {
+        "COPY": {"pc": 7, "waited_ns": 3, "instruction": "I-1", "operands": "a=1", "hlo": "dot", "line": "k.py:2",
+                 "called_from": "m.py:1 > n.py:3", "alignment": "unaligned"},
+        "NOP": {"waited_ns": 0},
+    }  # fmt: skip
