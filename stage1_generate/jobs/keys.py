@@ -60,7 +60,7 @@ class Keys:
         return content_key(case, self.depends_on(case))
 
     def depends_on(self, case: Case) -> dict[str, str]:
-        """Return return, by name, the hash, version or value of everything that shapes the bundle of this case."""
+        """Return, by name, the hash, version or value of everything that shapes the bundle of this case."""
         implementation = implementation_of(case, self.folder)
         roots = _roots(implementation, Dims(**dict(case.dims)))
         helpers = _helpers(case.own) if isinstance(case.own, OwnKernel) else case.own

@@ -61,6 +61,29 @@ def test_what_changes_a_traced_graph_belongs_to_the_key(monkeypatch):
     assert Keys(TOOLCHAIN).key(replace(MLP, implementation="xla")) != key
 
 
+@pytest.mark.parametrize("known", [{}, {"jax": "0.6.2", "nki": "0.6.0"}])
+def test_versions_belong_to_the_key_of_what_they_compile_and_absent_ones_say_so(monkeypatch, known):
+    monkeypatch.setattr(keys_module, "version_of", known.get)
+    xla, nki = replace(MLP, implementation="xla"), replace(MLP, implementation="nki")
+    assert Keys(TOOLCHAIN).depends_on(xla)["jax"] == known.get("jax", "absent")
+    assert not {"jax", "nki"} & {*Keys(TOOLCHAIN).depends_on(nki)}
+    of_sdk = Keys(replace(TOOLCHAIN, name="neuron")).depends_on(nki)
+    assert {name: of_sdk[name] for name in keys_module._SDK} == {
+        name: known.get(name, "absent") for name in keys_module._SDK
+    }
+    assert "simulator" in Keys(TOOLCHAIN).depends_on(nki) and "simulator" not in of_sdk
+
+
+def test_references_are_found_wherever_they_stand_in_an_argument():
+    said = {
+        "a": {"ref": "m:one", "args": [1, {"ref": "m:two"}]},
+        "b": [({"ref": "m:three"},)],
+        "c": {"ref": "no", "other": {"ref": "m:four"}},
+    }
+    assert list(keys_module._references(said)) == ["m:one", "m:two", "m:three", "m:four"]
+    assert list(keys_module._references("m:one")) == []
+
+
 @pytest.fixture
 def key_in(tmp_path):
     """A function that computes the keys of `mlp` in a copy of the project, by implementation."""
