@@ -24,3 +24,7 @@ def test_a_log_keeps_its_first_bytes_and_says_how_many_were_dropped(tmp_path, mo
     worker_process._copy_log(Pieces(), tmp_path / "log")
     note = f"\n[{dropped} more bytes were not kept]\n" if dropped else ""
     assert (tmp_path / "log").read_text() == "x" * kept + note
+
+
+def test_a_log_keeps_16_mebibytes():
+    assert worker_process.LOG_BYTES == 16 * 1024 * 1024
