@@ -236,3 +236,41 @@ def test_equal_durations_fall_into_one_slot_and_others_apart():
 
     assert slot(1.0) == (Path("/a"), 0) == slot(None) and slot(2.0) == slot(2.0 * (1 + 1e-6))
     assert slot(1.001)[1] == 10 and slot(1.0001)[1] == 1
+
+
+def test_a_copy_of_a_profile_without_a_trace_is_counted_once(tmp_path, put):
+    content = {"n_1": {"total_time": 5e-6}}
+    for name in ("a/ntff.json", "b/ntff.json"):
+        put(name, content=content)
+    put("c/ntff.json", content={"n_2": {"total_time": 5e-6}})
+    cases = find_foreign(tmp_path)
+    assert [(case.name, [path.parent.name for path in case.copies]) for case in cases] == [
+        ("a/ntff", ["b"]),
+        ("c/ntff", []),
+    ]
+
+
+def test_a_summary_a_profile_and_a_session_of_one_duration_share_a_row(tmp_path, put):
+    put("r/ntff.json", content={"n_1": {"total_time": 5e-6}})
+    put("r/ntff_detailed.json", content=detail(total_s=5e-6 * (1 + 5e-5)))
+    put("r/show_session.json", content=session())
+    put("r/ntff_2.json", content={"n_1": {"total_time": 5e-6 * (1 + 3e-4)}})
+    put("s/ntff.json", content={"n_1": {"total_time": 5.1e-6}})
+    found = {case.name: row(case) for case in find_foreign(tmp_path)}
+    assert [None, None, "ntff.json", "ntff_detailed.json", "show_session.json"] in found.values() and len(found) == 3
+
+
+def test_a_neff_that_was_copied_has_one_row(tmp_path, put):
+    put("a/x.neff")
+    put("b/y.neff")
+    put("c/z.neff", 2)
+    assert [case.name for case in find_foreign(tmp_path)] == ["a/x", "c/z"]
+    put("c/t.ntff", 1)
+    assert [(case.name, case.neff.name) for case in find_foreign(tmp_path)] == [("c/t", "x.neff"), ("c/z", "z.neff")]
+
+
+def test_names_keep_the_kind_of_the_file_where_two_would_be_one(tmp_path, put):
+    put("a/x.neff", 3)
+    put("a/x.ntff", 1)
+    put("b/y.ntff", 1)
+    assert [case.name for case in find_foreign(tmp_path)] == ["a/x.neff", "a/x.ntff", "b/y"]
