@@ -78,9 +78,10 @@ def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
 
 def pieces(marks: Sequence[tuple[str, float]], until: float) -> Iterator[tuple[str, float, float]]:
     """Yield what a time is spent on, with begin and end. `marks`: from when on it is spent on what."""
-    for (what, begin), (_, end) in pairwise([*marks, ("", until)]):
-        if min(end, until) > begin:
-            yield what, begin, min(end, until)
+    for (what, begin), (_, after) in pairwise([*marks, ("", until)]):
+        end = min(after, until)
+        if end > begin:
+            yield what, begin, end
 
 
 def path_totals(path: Sequence[PathStep]) -> dict[str, float]:
@@ -203,10 +204,12 @@ def _latest(
     both = np.flatnonzero((other >= 0) & (start[what] < start[other]))
     what, signal, over = (np.concatenate([column, column[both]]) for column in (what, signal, over))
     after = np.concatenate([after, other[both]])
-    order = np.lexsort((signal, what, over))
     latest, by_signal, since = np.full(len(start), -1), np.zeros(len(start), bool), np.full(len(start), -np.inf)
-    for column, values in ((latest, what), (by_signal, signal), (since, over)):
-        column[after[order]] = values[order]  # of several the last one counts
+    np.maximum.at(since, after, over)
+    last = np.flatnonzero(over == since[after])
+    last = last[np.lexsort((signal[last], what[last]))]
+    for column, values in ((latest, what), (by_signal, signal)):
+        column[after[last]] = values[last]  # of several the last one counts
     unknown = np.flatnonzero(earlier & np.isnan(done.over_ns[before]))[::-1]
     unknown = unknown[np.argsort(start[before[unknown]], kind="stable")]
     unknown = unknown[start[at[unknown]] - since[at[unknown]] > SIGNAL_NS]

@@ -257,7 +257,7 @@ def _placed(
     at = 0
     for _, (number, kind, core, name, letter) in sorted(tracks.items()):
         mine = by_track[bounds[number] : bounds[number + 1]]
-        mine = mine[np.lexsort((-duration[mine], start[mine]))]
+        mine = mine[_by_start(start[mine], duration[mine])]
         levels = _levels(start[mine], duration[mine]) if kind != "semaphore" else np.zeros(len(mine), np.int64)
         mine = mine[np.argsort(levels, kind="stable")]
         ends = at + np.cumsum(np.bincount(levels))
@@ -266,6 +266,16 @@ def _placed(
         parts.append(mine)
         at += len(mine)
     return np.concatenate(parts) if parts else np.zeros(0, np.int64), tuple(found)
+
+
+def _by_start(start: Any, duration: Any) -> Any:
+    """Return the order by start, the longest first of those that start together. Most starts are in order already, and few are the same."""
+    order = np.argsort(start, kind="stable")
+    same = np.diff(start[order]) == 0
+    places = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    together = order[places]
+    order[places] = together[np.lexsort((-duration[together], start[together]))]
+    return order
 
 
 def _levels(start: Any, duration: Any) -> Any:

@@ -32,6 +32,12 @@ def test_events_that_overlap_stand_in_rows_of_their_own():
     assert sorted(events.start.tolist()) == [0, 5, 10, 12, 21]
 
 
+def test_of_events_that_start_together_the_longest_stands_first():
+    packets = [DmaRow(start, length, 1, "Q1-E3", "sg00") for start, length in ((5, 2), (0, 4), (5, 30), (5, 10))]
+    events = events_of([Side("", replace(small(), instructions=[], dma=packets, semaphores=[]))])
+    assert events.tracks[0].rows == ((0, 2), (2, 3), (3, 4)) and events.duration.tolist() == [4, 30, 10, 2]
+
+
 def test_what_waits_for_a_dma_waits_for_its_last_packet():
     events = events_of([Side("", small())])
     product, load = find(events, "MATMUL"), find(events, "DMA_DIRECT2D")
