@@ -55,6 +55,27 @@ def test_one_queue_is_eight_dmas_of_which_nine_in_ten_are_of_one_engine(on_sync,
         assert found.gain_us == pytest.approx(on_sync * 0.2 * 2 / 3)
 
 
+def test_only_the_dmas_of_the_engine_with_one_queue_take_its_time():
+    beside = [InstructionRow(400 * at + 250, 100, 0, "Sync", "sg00", "WRITE") for at in range(9)]
+    found = advice("Issue DMAs from several", [*issues("Sync", 9), *beside])
+    assert found.gain_us == pytest.approx(9 * 0.2 * 2 / 3)
+    assert found.evidence.startswith("9 of 9 DMAs are issued by Sync; their issue takes 1.8 us")
+
+
+@pytest.mark.parametrize(
+    ("begin", "moves", "gain"), [(1000, 10, 8.99), (1000, 4000, 5.0), (0, 9000, None), (0, 8000, 1.0)]
+)
+def test_a_wait_for_dmas_is_what_the_path_waits_beyond_the_time_that_packets_move(begin, moves, gain):
+    load = LinkedInstructionRow(0, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", id=0)
+    last = LinkedInstructionRow(9000, 50, 0, "Tensor", "sg00", "MATMUL", id=1, predecessors=[Predecessor(0)])
+    found = advice("Load the next tile", [load, last], [LinkedDmaRow(begin, moves, 4096, trigger=0)], instance_type="")
+    assert (found is None) == (gain is None)
+    if found:
+        assert found.gain_us == pytest.approx(gain)
+        said_so = f"the critical path waits 9.0 us for DMAs, whose packets move for {moves / 1000:.1f} us"
+        assert found.evidence == said_so
+
+
 @pytest.mark.parametrize(
     ("size", "count", "said_so"), [(511, 12, True), (512, 12, False), (4, 12, False), (5, 12, True)]
 )
@@ -193,6 +214,14 @@ def test_the_tensor_engine_is_throttled_from_a_tenth_of_the_time(active, limit, 
     assert (found is not None) == said_so
     if found:
         assert found.gain_us == pytest.approx(2.4 * (1 - limit))
+
+
+def test_a_throttle_whose_time_is_no_number_is_not_said():
+    keys = {
+        "throttle_activity_1_active_time_nc0_percent": "much",
+        "throttle_activity_1_avg_util_limit_nc0_percent": 0.5,
+    }
+    assert advice("Keep the Tensor Engine busy", rows("Tensor", "MATMUL", product(512)), **keys) is None
 
 
 def test_a_throttle_without_its_limit_is_not_said():

@@ -40,7 +40,7 @@ def test_constants_and_code_have_a_meaning(text, suffix):
 
 
 def test_meanings_are_remembered_by_the_bytes_of_a_file(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there yet"))
     source = tmp_path / "a.py"
     source.write_bytes(PYTHON)
     first = meanings([source])

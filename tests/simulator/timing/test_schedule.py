@@ -245,3 +245,13 @@ def test_rows_that_wait_for_their_dma_engine_leave_hbm_to_rows_of_others():
 
 def test_the_compiled_loop_has_as_many_queues():
     assert QUEUES == loop.QUEUES
+
+
+def test_the_first_execution_waits_for_gpsimds_library_and_an_execution_is_a_later_one_where_nobody_says():
+    built = ProgramBuilder(target="inf2")
+    built.do("memset", {"dst": built.sbuf((128, 64), "float32")}, engine="gpsimd", value=0.0)
+    later, first = schedule(built.program()), schedule(built.program(), first_execution=True)
+    assert (later.first_execution, first.first_execution) == (False, True)
+    codes = [core.code for core in later.cores]
+    again = schedule_code(codes, later.chip, later.overheads)
+    assert again.total_ns == later.total_ns < first.total_ns and not again.first_execution
