@@ -7,6 +7,8 @@ import pytest
 
 from neff_bench.neffs import aids
 from neff_bench.stage2_profile import pipeline, row_index
+from neff_bench.stage2_profile.metrics.rows import Row
+from tests.stage2_profile.capture.test_runs import publish
 
 
 @pytest.fixture(autouse=True)
@@ -99,3 +101,42 @@ def test_a_row_of_files_written_just_now_is_not_kept(profile_neffs, make_bundle,
     made.clear()
     profile_neffs("--parse-only")
     assert len(made) == 1
+
+
+def test_a_row_is_found_while_all_that_it_was_made_from_is_as_it_was(make_bundle, store):
+    bundle, row = make_bundle(), Row(case="c", status="profiled")
+    index = row_index.RowIndex(store, "x", ("asked",))
+    index.keep(bundle, row, [], with_inputs=False)
+    assert index.row(bundle) is None  # it has no profiles
+    path = publish(bundle.path)
+    index.keep(bundle, row, ["profiles/1/summary-1.json"], with_inputs=False)
+    assert index.row(bundle) == row
+    index.save()
+    assert row_index.RowIndex(store, "x", ("asked",)).row(bundle) == row
+    for other in (("x", ("other",)), ("y", ("asked",))):
+        assert row_index.RowIndex(store, *other).row(bundle) is None
+    (bundle.path / "inp-x-000.bin").write_bytes(b"changed")
+    (bundle.path / "profiles" / "notes").write_bytes(b"no run")
+    assert index.row(bundle) == row
+    index.keep(bundle, row, [], with_inputs=True)
+    (bundle.path / "inp-x-000.bin").write_bytes(b"changed again")
+    assert index.row(bundle) is None
+    index.keep(bundle, row, ["profiles/1/summary-1.json"], with_inputs=False)
+    (path / "summary-1.json").write_bytes(b"changed")
+    assert index.row(bundle) is None
+    index.keep(bundle, row, [], with_inputs=False)
+    publish(bundle.path)
+    assert index.row(bundle) is None
+    index.keep(bundle, row, ["gone"], with_inputs=False)
+    assert row_index.Kept.__struct_config__.frozen
+
+
+def test_rows_of_bundles_that_are_gone_are_forgotten(make_bundle, store):
+    bundle = make_bundle()
+    publish(bundle.path)
+    index = row_index.RowIndex(store, "x", ())
+    index.keep(bundle, Row(case="c", status="profiled"), [], with_inputs=False)
+    bundle.path.rename(store.parent / "elsewhere")
+    index.save()
+    (store.parent / "elsewhere").rename(bundle.path)
+    assert row_index.RowIndex(store, "x", ()).row(bundle) is None

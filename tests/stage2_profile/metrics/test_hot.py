@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,7 @@ from neff_bench.stage2_profile.metrics.hot import (
     CONTROL,
     Event,
     Line,
+    _waits,
     hot_instructions,
     hot_lines,
     parse_search,
@@ -219,3 +221,93 @@ def test_an_engine_that_only_waited_has_no_percent():
     events = [Event("Tensor", "k.py:3", "MATMUL", "", "core 0", 0.0, 0.0, 5.0)]
     [line] = hot_lines(events, lambda event: True, 9)
     assert (line.percent, line.time_us, line.wait_us, line.count) == (0.0, 0.0, 5.0, 1)
+
+
+def event_of(tmp_path, kind, **changes):
+    plain = {
+        "instruction": {**MATMUL, "timestamp": 1500, "duration": 250},
+        "dma": {"timestamp": 1500, "duration": 250, "transfer_size": 16, "variable": "unknown", "queue_type": "data"},
+    }
+    path = tmp_path / "ntff.json"
+    path.write_text(json.dumps({**KERNEL, "instruction": [], "dma": [], kind: [{**plain[kind], **changes}]}))
+    (event,) = read_events(path)
+    return event
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "where", "located"),
+    [
+        ("instruction", {"nki_source_location": "k.py:3", "hlo_name": "add"}, "k.py:3", True), ("instruction", {"hlo_name": "add"}, "add", True), ("instruction", {}, "(MATMUL)", False), ("instruction", {"opcode": "EVENT_SEMAPHORE"}, CONTROL, False),
+        ("dma", {"nki_source_location": "k.py:3", "variable": "w"}, "k.py:3", True), ("dma", {"variable": "w", "queue_name": "q"}, "w", False), ("dma", {"queue_name": "q"}, "q", False), ("dma", {}, "(data)", False),
+        ("dma", {"queue_type": "instruction"}, "(instruction fetch)", False),
+    ],
+)  # fmt: skip
+def test_an_event_lies_on_its_line_else_on_what_is_known_of_it(tmp_path, kind, changes, where, located):
+    event = event_of(tmp_path, kind, **changes)
+    assert (event.where, event.located, event.start_us) == (where, located, 1.5)
+    assert event.duration_us == (0.0 if changes.get("opcode") == "EVENT_SEMAPHORE" else 0.25)
+
+
+def test_what_an_event_says_of_itself(tmp_path):
+    one = event_of(tmp_path, "instruction", nki_call_stack=["a.py:1"], evt_wait_time=70)
+    assert (one.engine, one.opcode, one.operands, one.callers, one.wait_us) == (
+        "Tensor",
+        "MATMUL",
+        "moving=bfloat16",
+        ("a.py:1",),
+        0.0,
+    )
+    assert event_of(tmp_path, "instruction", operands=" ", bir_instruction_name="I-1").operands == "I-1"
+    assert event_of(tmp_path, "instruction", opcode="EVENT_SEMAPHORE").wait_us == 0.25
+    moved = event_of(tmp_path, "dma", variable="w")
+    assert (moved.engine, moved.opcode, moved.operands, moved.wait_us) == ("DMA", "data", "w 16 bytes", 0.0)
+    assert event_of(tmp_path, "dma").operands == "16 bytes"
+
+
+def rows_of(*times, engine="Tensor"):
+    return [
+        SimpleNamespace(subgraph="sg00", subgroup=engine, timestamp=at, duration=lasts, evt_wait_time=waits)
+        for at, lasts, waits in times
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "simulated", "waits"),
+    [
+        ([], False, []), (rows_of((100, 10, 500)), False, [0]), (rows_of((100, 10, 0), (150, 10, 500)), False, [0, 40]), (rows_of((100, 10, 0), (150, 10, 30)), False, [0, 30]), (rows_of((150, 10, 500), (100, 10, 0)), False, [40, 0]),
+        (rows_of((100, 90, 0), (150, 10, 500), (300, 1, 500)), False, [0, 0, 110]), (rows_of((100, 10, 0), (150, 10, 500)), True, [0, 50]), ([*rows_of((100, 10, 0)), *rows_of((150, 10, 500), engine="Vector")], False, [0, 50]),
+    ],
+)  # fmt: skip
+def test_a_wait_is_time_of_the_kernel_in_which_the_engine_was_free(rows, simulated, waits):
+    assert _waits(rows, simulated) == waits
+
+
+@pytest.mark.parametrize(
+    ("search", "hit"),
+    [
+        (None, True),
+        ("", True),
+        ("/./", False),
+        ("/", True),
+        ("//", True),
+        ("a.py:1", True),
+        ("a.py:", True),
+        ("/^MAT/", True),
+        ("x=1", True),
+        ("core", False),
+        ("/nothing/", False),
+    ],
+)
+def test_an_event_is_searched_in_its_lines_its_opcode_and_its_operands(search, hit):
+    event = Event("Tensor", "/k/b.py:2", "MATMUL", "x=1", "core 0", 0.0, 1.0, 0.0, ("a.py:1",))
+    assert parse_search(search)(event) == hit and parse_search("/./")(replace(event, located=True))
+
+
+def test_lines_of_one_time_keep_their_order_and_opcodes_are_named_once():
+    events = [Event("Tensor", "k.py:1", opcode, "", "", 0.0, 1.0, 0.5) for opcode in ("A", "B", "A")]
+    (line,) = hot_lines(events, lambda event: True, 1)
+    assert (line.opcodes, line.count, line.time_us, line.wait_us, line.percent) == ("A+B", 3, 3.0, 1.5, 100.0)
+    (half,) = hot_lines(
+        [*events, replace(events[0], where="k.py:2", duration_us=9.0)], lambda event: event.where == "k.py:1", 1
+    )
+    assert half.percent == 25.0
