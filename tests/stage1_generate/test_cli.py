@@ -1,4 +1,18 @@
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
+
+from neff_bench.errors import WrongCall
+from neff_bench.neffs.store import Store
+from neff_bench.sdk.environment import for_lines
+from neff_bench.stage1_generate import cli
+from neff_bench.stage1_generate.jobs.build import Outcome
+from neff_bench.stage1_generate.jobs.job import Job
+from neff_bench.stage1_generate.options import Options
+from neff_bench.system.shard import Shard
 
 SHAPES = """
 defaults: {target: trn2, lnc: 2}
@@ -6,6 +20,121 @@ cases:
   - {kernel: matmul, implementation: nki, M: [128, 256], K: 128, N: 512}
   - {kernel: exp, implementation: nki, M: 128, N: 512}
 """
+
+
+def names_of(**options):
+    return [case.name for case in cli._selected(Options(**{"preset": "quick", **options}))]
+
+
+EVERY = [f"matmul_{how}_M{m}_K{k}_N{n}_bfloat16_trn2_lnc1" for m, k, n in ((64, 128, 128), (128, 128, 128), (128, 256, 256), (256, 512, 512)) for how in ("nki", "xla")]  # fmt: skip
+
+
+def test_cases_are_those_that_a_glob_chooses_and_none_leaves_out():
+    assert names_of() == names_of(only=("matmul",)) == EVERY
+    assert names_of(only=("*nki*", "*M64*")) == [name for name in EVERY if "nki" in name or "M64" in name]
+    assert names_of(only=("*nki*",), skip=("*M64*", "*K512*")) == [EVERY[2], EVERY[4]]
+    assert names_of(target="trn3", lnc=2)[0] == "matmul_nki_M64_K128_N128_bfloat16_trn3_lnc2"
+    with pytest.raises(WrongCall, match="--only sofmax: matches none of the cases"):
+        names_of(only=("matmul", "sofmax"))
+    with pytest.raises(WrongCall, match="--skip leaves none of the 8 cases"):
+        names_of(skip=("matmul",))
+
+
+def test_a_flag_of_the_call_is_one_of_each_case():
+    cases = cli._selected(Options(preset="quick", disable_dge=True))
+    assert {case.flags for case in cases} == {("--disable-dge",)} and len(cases) == 8
+
+
+def test_shards_share_the_cases_out_and_one_may_have_none(capsys):
+    parts = [names_of(shard=Shard(number, 3)) for number in (1, 2, 3)]
+    assert sorted(name for part in parts for name in part) == sorted(EVERY) and capsys.readouterr().err == ""
+    assert names_of(only=("*nki*M64*",), shard=Shard(1, 97)) == []
+    assert "--shard 1/97 has no case" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [{"preset": None}, {"shapes": Path("x.yaml")}])
+def test_cases_come_from_a_file_or_from_a_preset(options):
+    with pytest.raises(WrongCall, match="give either --shapes FILE or --preset NAME"):
+        names_of(**options)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_variables_for_source_lines_are_set_meanwhile_and_go_with_all_that_was_changed(wanted):
+    before = dict(os.environ)
+    with cli.debug_variables(wanted):
+        assert {name: os.environ.get(name) for name in for_lines()} == (
+            for_lines() if wanted else {name: before.get(name) for name in for_lines()}
+        )
+    assert dict(os.environ) == before
+
+
+def test_everything_is_built_where_it_is_forced(tmp_path):
+    cases = cli._selected(Options(preset="quick"))
+    work = [Job(case, "key", "sim") for case in cases]
+    assert cli._states(work, Store(tmp_path / "none"), force=True) == ["build"] * 8
+    assert cli._states(work[:2], Store(tmp_path / "none"), force=False) == ["build"] * 2
+
+
+BUILT, FAILED = Outcome("a", "built", None, 1.234), Outcome("b", "failed", "k.py:3: no")
+LEFT, THERE = Outcome("c", "not built", "the run was ended"), Outcome("d", "up to date")
+
+
+def test_an_outcome_is_a_line_with_its_time_or_its_reason():
+    assert [cli._text(one) for one in (BUILT, FAILED, LEFT, THERE)] == [
+        "built a 1.23 s", "failed b: k.py:3: no", "not built c: the run was ended", "up to date d"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "before", "said"),
+    [
+        ([BUILT], 0, "1 built"), ([FAILED], 0, "0 built, 1 failed"), ([THERE, BUILT, BUILT], 2, "2 built, 3 up to date"),
+        ([LEFT, FAILED], 1, "0 built, 1 up to date, 1 failed, 1 not built"),
+    ],
+)  # fmt: skip
+def test_a_run_is_counted_by_what_became_of_its_cases(outcomes, before, said):
+    assert cli._counts(outcomes, before) == said
+
+
+@pytest.fixture
+def build(monkeypatch, tmp_path, capsys):
+    """A function that runs `_build` with a builder that has these outcomes; returns exit code, standard output and error."""
+
+    def run(*outcomes, up_to_date=0, number=None):
+        asked = []
+
+        def build_all(jobs, workers, report):
+            asked.append((len(jobs), workers))
+            for outcome in outcomes:
+                report(outcome)
+            return list(outcomes)
+
+        @contextmanager
+        def builder(*_):
+            yield SimpleNamespace(build_all=build_all), 3
+
+        monkeypatch.setattr(cli, "_builder", builder)
+        stop = SimpleNamespace(number=number, name="SIGINT", exit_code=lambda code: 130 if number else code)
+        keys = SimpleNamespace(toolchain=SimpleNamespace(name="neuron"))
+        work = ["job"] * (len(outcomes) + up_to_date)
+        code = cli._build(work, work[up_to_date:], keys, Options(out=tmp_path), stop)
+        assert asked == ([(len(outcomes), 3)] if outcomes else [])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_a_run_ends_with_what_it_built_and_says_so(build, tmp_path):
+    code, out, err = build(BUILT, THERE, up_to_date=2)
+    assert code == 0 and out.startswith("1 built, 3 up to date in ") and out.endswith(f" s: {tmp_path}\n")
+    assert "building with the AWS Neuron SDK" in err
+    assert build(BUILT, FAILED)[0] == build(BUILT, LEFT)[0] == 1
+    code, _, err = build(BUILT, LEFT, number=2)
+    assert code == 130 and "interrupted by SIGINT; run again to build the rest" in err
+
+
+def test_nothing_to_build_is_said_and_good(build, tmp_path):
+    assert build(up_to_date=2) == (0, f"nothing to build: {tmp_path} is up to date (2 cases)\n", "")
 
 
 def test_list_prints_the_names_and_nothing_else(generate, shapes_file):

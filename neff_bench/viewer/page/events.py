@@ -258,7 +258,7 @@ def _placed(
     for _, (number, kind, core, name, letter) in sorted(tracks.items()):
         mine = by_track[bounds[number] : bounds[number + 1]]
         mine = mine[_by_start(start[mine], duration[mine])]
-        levels = _levels(start[mine], duration[mine]) if kind != "semaphore" else np.zeros(len(mine), np.int64)
+        levels = _levels(start[mine], duration[mine])
         mine = mine[np.argsort(levels, kind="stable")]
         ends = at + np.cumsum(np.bincount(levels))
         rows = tuple(zip([at, *ends[:-1].tolist()], ends.tolist()))
