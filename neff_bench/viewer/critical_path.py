@@ -2,8 +2,9 @@
 
 It is followed back from the last instruction that does work. The step before is what the instruction could not start without for longest: the one before
 it on its engine, or one of those that it depends on. A result is there for another engine a little after its instruction ends, and a DMA's a little after
-its last packet, by the constants of the chip. Where the file does not tell which packets belong to a DMA, the DMA is taken for what was waited for when
-nothing else was done shortly before.
+its last packet, by the constants of the chip. Where the last packets of a DMA stood behind those of another DMA in a queue of their DMA engine, that other
+DMA is the step before. Where the file does not tell which packets belong to a DMA, the DMA is taken for what was waited for when nothing else was done
+shortly before.
 
 What a step is spent on is said in the classes of `BOUNDS`, which `neff-bench explain` has too. A measured profile does not say when the packets of a DMA
 could begin, and what set their pace: there the wait for a DMA is one class.
@@ -26,11 +27,10 @@ from neff_bench.parsers.event_columns import Columns, IdIndex, coded, field_of, 
 from neff_bench.parsers.event_rows import InstructionRow, LinkedInstructionRow, Timeline
 from neff_bench.parsers.formats.ntff import family_of
 from neff_bench.parsers.formats.opcodes import SETUP
+from neff_bench.viewer.packets import Packets
 
 SIGNAL_NS = 200.0
 """A wait that ends longer than this after all that is known to be done was for a DMA. Signals between engines take 36 to 41 ns on inf2 (chips/trn2.py)."""
-SEMAPHORE_BYTES = 4
-"""A packet of this size signals the end of a DMA and moves nothing."""
 ROUNDING_NS = 2.0
 """Times of a timeline are whole nanoseconds: a sum of two may be off by so much."""
 BOUNDS: dict[str, str] = {
@@ -47,8 +47,9 @@ IDLE = ("EVENT_SEMAPHORE", "CORE_BARRIER")
 
 
 class PathStep(msgspec.Struct, frozen=True, gc=False):
-    """One instruction of the path. It is on the path from its begin to that of the next step, or to the end of the last. `spent_ns`: on what, as titles of
-    `BOUNDS`, one after the other. `for_packets`: the next step waited for the packets of this DMA. `index`: of its row in the timeline."""
+    """One instruction of the path. It is on the path from its begin, or that of its packets where they stood behind others, to the begin of the next step,
+    or to the end of the last. `spent_ns`: on what, as titles of `BOUNDS`, one after the other. `for_packets`: the next step waited for the packets of this
+    DMA. `index`: of its row in the timeline."""
 
     index: int
     begin_ns: float
@@ -62,26 +63,28 @@ def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
     rows = _Rows(timeline)
     if not rows.linked or rows.last is None:
         return ()
-    (index, until), waited = rows.last, True
-    starts, works, is_dma, latest, by_signal = rows.start, rows.works, rows.is_dma, rows.latest, rows.by_signal
+    (index, until), waited, packet = rows.last, True, -1
     steps: list[PathStep] = []
-    start = starts[index]
     while True:
+        start, before = rows.since(index, waited, packet)
         if until > start:
-            spent = tuple((what, end - begin) for what, begin, end in pieces(rows.marks(index, waited), until))
-            steps.append(PathStep(index, start, until, spent, waited and is_dma[index]))
-        found = latest[index]
+            spent = tuple(_pieces(rows.marks(index, waited, packet), start, until))
+            steps.append(PathStep(index, start, until, spent, waited and rows.is_dma[index]))
+        until, packet = start, before
+        found = rows.latest[index] if packet < 0 else rows.trigger[packet]
         if found < 0:
-            return tuple(dropwhile(lambda step: not works[step.index], reversed(steps)))
-        until, start, waited, index = start, starts[found], by_signal[index], found
+            return tuple(dropwhile(lambda step: not rows.works[step.index], reversed(steps)))
+        if packet < 0:
+            waited = rows.by_signal[index]
+        index = found
 
 
-def pieces(marks: Sequence[tuple[str, float]], until: float) -> Iterator[tuple[str, float, float]]:
-    """Yield what a time is spent on, with begin and end. `marks`: from when on it is spent on what."""
-    for (what, begin), (_, after) in pairwise([*marks, ("", until)]):
-        end = min(after, until)
+def _pieces(marks: Sequence[tuple[str, float]], since: float, until: float) -> Iterator[tuple[str, float]]:
+    """Yield what a time is spent on, and how long. `marks`: from when on it is spent on what."""
+    for (what, mark), (_, after) in pairwise([*marks, ("", until)]):
+        begin, end = max(mark, since), min(after, until)
         if end > begin:
-            yield what, begin, end
+            yield what, end - begin
 
 
 def path_totals(path: Sequence[PathStep]) -> dict[str, float]:
@@ -116,11 +119,12 @@ class _Rows:
         start = numbers(rows, "timestamp")
         end = start + numbers(rows, "duration")
         ids = IdIndex(rows)
-        packets = _last_packets(timeline, ids, len(rows))
-        is_dma = _marks(rows, lambda name: name.startswith("DMA_")) | ~np.isnan(packets)  # a WRITE starts static DMAs
+        self.packets = packets = Packets(timeline, ids)
+        last = packets.last(len(rows))
+        is_dma = _marks(rows, lambda name: name.startswith("DMA_")) | (last >= 0)  # a WRITE starts static DMAs
         of_kernel = _marks(rows, lambda found: found != "runtime", "alignment")
         works = (_marks(rows, lambda name: name not in SETUP) | is_dma) & of_kernel
-        over = np.where(is_dma, packets, end)
+        over = np.where(is_dma, np.where(last >= 0, np.append(packets.end_ns, 0.0)[last], np.nan), end)
         done = Done(over, over + _signal_ns(timeline, is_dma))
         engines = coded(rows, ("subgroup",), str)
         self.engines = engines.values
@@ -138,12 +142,31 @@ class _Rows:
         moves = start + numbers(rows, "dma_start_ns")
         idle = _marks(rows, IDLE.__contains__)
         columns: Any = (start, over, moves, works, is_dma, idle, latest, by_signal, engines.codes, paces.codes)
-        views: Any = map(memoryview, columns)
+        views: Any = map(memoryview, (*columns, last, packets.trigger))
         self.start, self.over, self.moves, self.works, self.is_dma, self.is_idle, *rest = views
-        self.latest, self.by_signal, self.engine, self.pace = rest
+        self.latest, self.by_signal, self.engine, self.pace, self.last_packet, self.trigger = rest
 
-    def marks(self, index: int, waited: bool) -> Sequence[tuple[str, float]]:
-        """Return from when on a row is on the path for what. `waited`: what follows waited for its result, else only for its engine."""
+    def since(self, index: int, waited: bool, packet: int) -> tuple[float, int]:
+        """Return when a row begins to be on the path, in ns, and the packet that its own stood behind from then on back; -1 where they stood behind none.
+        `waited`, `packet`: as `marks` takes them."""
+        start = self.start[index]
+        if not waited or self.paces[self.pace[index]] not in BOUNDS:
+            return start, -1
+        own = self.last_packet[index] if packet < 0 else packet
+        if own >= 0:
+            begin, before = self.packets.behind(own)
+            if before >= 0 and self.packets.end_ns[before] > self.moves[index] and self._is_earlier(before, start):
+                return begin, before
+        return start, -1
+
+    def _is_earlier(self, packet: int, start_ns: float) -> bool:
+        """Say whether a packet is of a DMA that began earlier; a damaged file may tell anything."""
+        trigger = self.trigger[packet]
+        return bool(trigger >= 0 and self.start[trigger] < start_ns)
+
+    def marks(self, index: int, waited: bool, packet: int = -1) -> Sequence[tuple[str, float]]:
+        """Return from when on a row is on the path for what. `waited`: what follows waited for its result, else only for its engine. `packet`: the one that
+        what follows stood behind, -1 where it did not."""
         start, over = self.start[index], self.over[index]
         if self.is_idle[index]:
             return ((BOUNDS["latency"], start),)
@@ -155,11 +178,16 @@ class _Rows:
         pace = BOUNDS.get(self.paces[self.pace[index]])
         if pace is None or math.isnan(over):
             return ((BOUNDS["dma_wait"], start),)
-        return ((BOUNDS["latency"], start), (pace, self.moves[index]), (BOUNDS["latency"], over))
+        told = ((BOUNDS["latency"], over),) if packet < 0 else ()
+        return ((BOUNDS["latency"], start), (pace, self.moves[index]), *told)
 
 
 def _signal_ns(timeline: Timeline, is_dma: np.ndarray) -> np.ndarray:
-    """Return how long after its end each row is known to be done; 0 where the chip is not known."""
+    """Return how long after its end each row is known to be done, as the simulator tells, which may be calibrated; else by the chip, 0 where that is not known."""
+    told = (timeline.summary.get(f"simulator_{what}_time") for what in ("dma_done", "semaphore"))
+    told_ns = [time * 1e9 for time in told if isinstance(time, float)]
+    if len(told_ns) == 2:
+        return np.where(is_dma, *told_ns)
     chip = chip_of(timeline)
     if chip is None:
         return np.zeros(len(is_dma))
@@ -215,21 +243,6 @@ def _latest(
     unknown = unknown[start[at[unknown]] - since[at[unknown]] > SIGNAL_NS]
     latest[at[unknown]], by_signal[at[unknown]] = before[unknown], True
     return latest, by_signal
-
-
-def _last_packets(timeline: Timeline, ids: IdIndex, count: int) -> np.ndarray:
-    """Return the end of the last packet that each row started, those of semaphores aside; NaN where none is known."""
-    packets = timeline.dma
-    trigger = ids.find(field_of(packets, "trigger", -1))
-    end = np.maximum(numbers(packets, "timestamp") + numbers(packets, "duration"), 0.0)
-    is_data = numbers(packets, "transfer_size") > SEMAPHORE_BYTES
-    last = np.full(count, -np.inf)
-    # Where no packet is larger than a semaphore's, data is as small.
-    for chosen in (is_data, ~is_data):
-        at = np.flatnonzero(chosen & (trigger >= 0))
-        at = at[np.isinf(last[trigger[at]])]
-        np.maximum.at(last, trigger[at], end[at])
-    return np.where(np.isinf(last), np.nan, last)
 
 
 def _on_engine(engine: np.ndarray, start: np.ndarray) -> np.ndarray:

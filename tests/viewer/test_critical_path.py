@@ -1,13 +1,12 @@
 """The critical path of a timeline."""
 
+from itertools import pairwise
 from random import Random
 
 import pytest
 
-from neff_bench.doors.estimation import record_kernel, simulated
+from neff_bench.doors.estimation import simulated
 from neff_bench.parsers.event_rows import LinkedDmaRow, LinkedInstructionRow, Predecessor, Timeline
-from neff_bench.simulator.commands.explain import explain
-from neff_bench.simulator.compiler.code.descriptors import made_at_compile_time
 from neff_bench.simulator.files.in_process import shown
 from neff_bench.viewer.critical_path import BOUNDS, PathStep, critical_path, path_totals
 from tests.simulator.programs import ProgramBuilder
@@ -230,16 +229,6 @@ def test_the_times_of_a_path_add_up_to_what_it_is_spent_on_the_longest_first():
     assert list(path_totals(steps).items()) == [("Tensor", 200.0), ("Vector", 100.0)]
 
 
-def said_twice(program):
-    """What bounds a program and the shares of its path, as explain and as the page have them."""
-    timed = simulated(program)
-    told = explain(program, timed.schedule)
-    page = path_totals(critical_path(shown("x", program, timed.schedule, timed.timeline, timed.keys)))
-    both = {BOUNDS[what]: us for what, us in told.path_us.items()}, page
-    shares = [{what: time / sum(times.values()) for what, time in times.items()} for times in both]
-    return (told.bound_by, shares[0]), (next(iter(page)), shares[1])
-
-
 def alone():
     """A core that moves and works, beside one that does nothing."""
     b = ProgramBuilder(lnc=2)
@@ -247,54 +236,91 @@ def alone():
     return b.program()
 
 
-def test_explain_and_the_page_say_the_same_where_one_core_does_nothing():
-    _same(alone())
-    timed = simulated(alone())
-    steps = critical_path(shown("x", alone(), timed.schedule, timed.timeline, timed.keys))
+def of(program):
+    """A program's critical path and its times."""
+    timed = simulated(program)
+    return critical_path(shown("x", program, timed.schedule, timed.timeline, timed.keys)), timed
+
+
+def test_the_path_ends_with_the_last_work_where_one_core_does_nothing():
+    steps, timed = of(alone())
     assert steps[-1].end_ns == pytest.approx(timed.schedule.cores[0].kernel_end_ns, abs=100)
 
 
-def test_explain_and_the_page_begin_with_the_first_work_not_with_the_load_of_a_register():
+def test_the_path_begins_with_the_first_work_not_with_the_load_of_a_register():
     b = ProgramBuilder()
     register, tile = b.sbuf((1, 1), "int32"), b.sbuf((128, 512), "float32")
     b.do("register_load", {"dst": register}, {"src": b.input("i", (1, 1), "int32")}, "gpsimd")
     b.copy(tile, b.input("x", (128, 512), "float32"))
     b.copy(b.output("y", (128, 512), "float32"), tile)
-    _same(b.program())
-
-
-def test_explain_and_the_page_say_the_same_of_dmas_whose_descriptors_are_made_at_compile_time():
-    b = ProgramBuilder()
-    b.copy(b.output("y", (128, 512), "float32"), b.load_of("x", (128, 512), "float32"))
-    _same(made_at_compile_time(b.program()))
-
-
-KERNELS = "neff_bench.stage1_generate.kernels."
-MATMUL = {"lhs": ((256, 1024), "bfloat16"), "rhs": ((1024, 512), "bfloat16")}
-MLP = {
-    "hidden": ((1, 128, 512), "bfloat16"), "gate_w": ((512, 512), "bfloat16"), "up_w": ((512, 512), "bfloat16"),
-    "down_w": ((512, 512), "bfloat16"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("target, lnc", [("trn2", 1), ("trn2", 2), ("trn3", 2), ("inf2", 1), ("trn1", 1)])
-@pytest.mark.parametrize("implementation", ["nki", "xla"])
-@pytest.mark.parametrize("kernel, inputs", [("matmul", MATMUL), ("mlp", MLP)])
-def test_explain_and_the_page_say_the_same_of_a_kernel(target, lnc, kernel, inputs, implementation):
-    name = f"{KERNELS}{kernel}_{implementation}:{kernel}"
-    _same(record_kernel(name, inputs, target, lnc, {}, implementation))
+    steps, timed = of(b.program())
+    first_dma_ns = timed.schedule.cores[0].start_ns[timed.schedule.cores[0].code.transfer >= 0].min()
+    assert steps[0].begin_ns == pytest.approx(first_dma_ns, abs=1)
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_explain_and_the_page_say_the_same_of_any_program(seed):
-    _same(any_program(Random(seed)))
+def test_the_steps_of_any_program_follow_each_other_and_what_they_are_spent_on_adds_up(seed):
+    steps, timed = of(any_program(Random(seed)))
+    assert all(a.end_ns == b.begin_ns for a, b in pairwise(steps))
+    assert all(sum(ns for _, ns in step.spent_ns) == step.end_ns - step.begin_ns for step in steps)
+    last_ns = max(core.kernel_end_ns for core in timed.schedule.cores)
+    assert steps[-1].end_ns == pytest.approx(last_ns, abs=100)
 
 
-def _same(program):
-    (bound, shares), (on_page, of_page) = said_twice(program)
-    for what in {*shares, *of_page}:
-        assert of_page.get(what, 0) == pytest.approx(shares.get(what, 0), abs=5e-4), what
-    assert on_page == bound
+def behind(begin=60, engine="3", queue="Q1", pace="dma", trigger=1):
+    """Two DMAs, of which the packets of the second follow those of the first, and what waits for the second. It is issued when Vector is done."""
+    rows = [
+        row(1, 0, 10, "Sync", "DMA_DIRECT2D"),
+        row(2, 0, 30, "Vector"),
+        row(3, 30, 10, "Sync", "DMA_DIRECT2D", after=[2]),
+        row(4, 120, 10, "Tensor", after=[3]),
+    ]
+    for dma in (rows[0], rows[2]):
+        dma.dma_start_ns, dma.dma_pace = 20, pace
+    packets = [
+        LinkedDmaRow(20, 30, 512, trigger=trigger, dma_engine=engine, dma_queue=queue),
+        LinkedDmaRow(50, begin - 50, 4, trigger=trigger, dma_engine=engine, dma_queue=queue),
+        LinkedDmaRow(60, 20, 512, trigger=3, dma_engine="3", dma_queue="Q1"),
+        LinkedDmaRow(80, 20, 512, trigger=3, dma_engine="3", dma_queue="Q1"),
+        LinkedDmaRow(100, 5, 4, trigger=3, dma_engine="3", dma_queue="Q1"),
+    ]
+    return rows, packets
+
+
+def test_a_dma_whose_packets_stood_behind_those_of_another_follows_that_dma():
+    rows, packets = behind()
+    assert path(rows, packets) == [(1, 0, 60, "latency"), (3, 60, 120, "DMA"), (4, 120, 130, "Tensor")]
+    assert spent(rows, packets)[:2] == [(("latency", 20), ("DMA", 40)), (("DMA", 40), ("latency", 20))]
+
+
+@pytest.mark.parametrize(
+    "other", [{"begin": 50}, {"engine": "4"}, {"queue": "Q2"}, {"pace": ""}, {"trigger": -1}, {"trigger": 4}]
+)
+def test_a_dma_that_stood_behind_none_follows_what_it_was_issued_after(other):
+    assert [step[0] for step in path(*behind(**other))] == [2, 3, 4]
+
+
+def test_a_chain_of_waiting_dmas_is_followed_to_the_one_that_found_its_queue_empty():
+    rows = [row(at, 10 * at, 10, "Sync", "DMA_DIRECT2D") for at in range(5)]
+    for dma in rows:
+        dma.dma_start_ns, dma.dma_pace = 20, "dma"
+    rows.append(row(9, 540, 5, "Vector", after=[4]))
+    packets = [LinkedDmaRow(20 + 100 * at, 100, 512, trigger=at, dma_engine="0", dma_queue="Q1") for at in range(5)]
+    assert [step[:3] for step in path(rows, packets)] == [
+        (0, 0, 120), (1, 120, 220), (2, 220, 320), (3, 320, 420), (4, 420, 540), (9, 540, 545),
+    ]  # fmt: skip
+
+
+def test_dmas_that_wait_for_each_other_bound_a_kernel_whose_engine_would_be_fast_enough():
+    b = ProgramBuilder()
+    out = b.output("y", (128, 2048), "float32")
+    for number in range(16):
+        tile = b.load_of(f"x{number}", (128, 2048), "bfloat16")
+        wide = b.sbuf((128, 2048), "float32")
+        b.do("tensor_copy", {"dst": wide}, {"src": tile}, "vector")
+        b.copy(out, wide)
+    totals = path_totals(of(b.program())[0])
+    assert totals["DMA"] > 0.9 * sum(totals.values())
 
 
 def any_program(random):

@@ -259,8 +259,7 @@ def explain_command(options: ExplainOptions) -> None:
         return
     if neff is None or options.target is not None:
         raise click.UsageError("name a NEFF" if neff is None else "--target goes with --operations")
-    from neff_bench.simulator.commands.explain import explain
-    from neff_bench.simulator.commands.explain_answer import advice_on, answer
+    from neff_bench.simulator.commands.explain_answer import answer, explained
     from neff_bench.simulator.commands.view import load_profile
 
     if neff.endswith(".ntff"):
@@ -275,9 +274,9 @@ def explain_command(options: ExplainOptions) -> None:
 
         streams.line("\n".join(constant_lines(profile.schedule.chip)))
         return
-    explanation = explain(profile.neff.program, profile.schedule)
+    explanation, findings = explained(profile, neff)
     changed = {change: load_profile(neff, None, (change,)).schedule.total_ns / 1e3 for change in options.what_if}
-    write_answer(answer(explanation, changed, advice_on(profile, neff), options.lines), format, output)
+    write_answer(answer(explanation, changed, findings, options.lines), format, output)
 
 
 @_command("calibrate")

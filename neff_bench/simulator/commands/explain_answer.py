@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from neff_bench.parsers.event_tables import timeline_of_json
-from neff_bench.simulator.commands.explain import Explanation
-from neff_bench.simulator.commands.view import Profile, tables_of
+from neff_bench.simulator.commands.explain import Explanation, explain
+from neff_bench.simulator.commands.view import Profile
+from neff_bench.simulator.files.in_process import shown, with_sensitivities
+from neff_bench.simulator.timing.counters import summarise
 from neff_bench.simulator.timing.sensitivity import INSTRUCTIONS_MAX
 from neff_bench.terminal.answer import Answer, Column, Grid
 from neff_bench.viewer.advice import Advice, advise, held_up, sensitivity
@@ -26,13 +27,14 @@ class Findings(NamedTuple):
     held_up: str
 
 
-def advice_on(profile: Profile, neff_name: str) -> Findings:
-    """Return the same that `neff-bench view` and the pages say of the profile."""
-    import orjson
-
-    timeline = timeline_of_json(orjson.dumps(tables_of(profile, neff_name, "")), linked=True)
+def explained(profile: Profile, neff_name: str) -> tuple[Explanation, Findings]:
+    """Return where the time of a profile goes, and the same advice that `neff-bench view` and the pages give."""
+    program, schedule = profile.neff.program, profile.schedule
+    keys = summarise(program, schedule, profile.timeline, profile.core_ids)
+    timeline = with_sensitivities(shown(neff_name, program, schedule, profile.timeline, keys), program, schedule)
     path = critical_path(timeline)
-    return Findings(advise(timeline, path), sensitivity(timeline), held_up(timeline, path))
+    findings = Findings(advise(timeline, path), sensitivity(timeline), held_up(timeline, path))
+    return explain(program, schedule, timeline, path), findings
 
 
 def answer(explanation: Explanation, changed: dict[str, float], findings: Findings, lines: int) -> Answer:
@@ -81,9 +83,9 @@ def answer(explanation: Explanation, changed: dict[str, float], findings: Findin
             list(_advice(findings.sensitivity))[:lines],
         ),
     ]
-    shown = [grid for grid in grids if grid.lines or grid.notes]
+    said = [grid for grid in grids if grid.lines or grid.notes]
     return Answer(
-        list(_records(explanation, changed, findings)), FIELDS, shown, explanation_json(explanation, changed, findings)
+        list(_records(explanation, changed, findings)), FIELDS, said, explanation_json(explanation, changed, findings)
     )
 
 

@@ -44,6 +44,8 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
         # Kernels of the old dialect are those whose compiler keeps weights; a jax function is in neither dialect.
         "simulator_dialect": "" if program.from_hlo else "old" if program.keeps_weights else "current",
         "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
+        "simulator_semaphore_time": chip.semaphore_ns * 1e-9,
+        "simulator_dma_done_time": chip.dma_done_ns(schedule.moving_cores) * 1e-9,
         "simulator_low_total_time": total * found.low * 1e-9,
         "simulator_high_total_time": total * found.high * 1e-9,
         "simulator_execution_time": max(total - between, 0.0) * 1e-9,

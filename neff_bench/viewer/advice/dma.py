@@ -10,8 +10,8 @@ import numpy as np
 from neff_bench.parsers.event_columns import coded, numbers
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts, covered_ns, spans
-from neff_bench.viewer.critical_path import SEMAPHORE_BYTES
 from neff_bench.viewer.operands import operands_in
+from neff_bench.viewer.packets import SEMAPHORE_BYTES
 
 SMALL_PACKET_BYTES = 512
 """The guide on DMA bandwidth asks for 2 KiB or more in a packet; below this its fixed cost is more than its transfer."""

@@ -16,8 +16,9 @@ from neff_bench.parsers.event_columns import Coded, Columns, IdIndex, coded, fie
 from neff_bench.parsers.event_rows import Dependence, Timeline
 from neff_bench.parsers.formats.opcodes import SETUP
 from neff_bench.parsers.records import merged
-from neff_bench.viewer.critical_path import SEMAPHORE_BYTES, PathStep, chip_of, critical_path
+from neff_bench.viewer.critical_path import PathStep, chip_of, critical_path
 from neff_bench.viewer.operands import Operand, Shape, forms, operands_in, shape_of
+from neff_bench.viewer.packets import SEMAPHORE_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
