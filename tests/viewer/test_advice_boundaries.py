@@ -376,6 +376,30 @@ def test_a_small_dma_says_what_it_moves_for_each_partition():
     assert "move 256 bytes for each of 128 partitions" in found.evidence
 
 
+@pytest.mark.parametrize(
+    ("partitions", "pace", "gain_us"), [(64, "dma", 1.5), (32, "dma", 2.25), (65, "dma", None), (64, "hbm", None)]
+)
+def test_dmas_of_at_most_64_partitions_leave_dma_engines_idle_while_these_set_their_pace(partitions, pace, gain_us):
+    """Two DMAs one behind the other: latency until 1000 ns, movement until 4000, and a MATMUL after that."""
+    operands = f"src=bfloat16@hbm:x+0[512,1][{partitions},512] dst=bfloat16@sbuf:t+0[512,1][{partitions},512]"
+    loads = [
+        LinkedInstructionRow(
+            50 * at, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", 0, operands, id=at, dma_start_ns=1000, dma_pace=pace,
+            nki_source_location=f"k.py:{at}",
+        )
+        for at in range(2)
+    ]  # fmt: skip
+    last = LinkedInstructionRow(4500, 50, 0, "Tensor", "sg00", "MATMUL", id=2, predecessors=[Predecessor(1)])
+    moves = [LinkedDmaRow(1000 + 1500 * at, 1500, 65536, dma_engine="0", trigger=at) for at in range(2)]
+    found = advice("Load and store 128 partitions", [*loads, last], moves, total_time=1e-5)
+    assert (found and found.gain_us) == (gain_us and pytest.approx(gain_us))
+    if found:
+        evidence = (
+            f"2 of 2 DMAs fill or read {partitions} partitions; their packets move for 3.0 us of the critical path"
+        )
+        assert found.evidence == f"{evidence}; most at k.py:0, k.py:1"
+
+
 def test_a_tensor_with_one_value_for_each_row_is_a_bias():
     of_rows = " data2=float32@sbuf:m+0[1,0][128,512]"
     assert advice("Join elementwise instructions", _pairs("TENSOR_TENSOR", "ACTIVATE", of_rows)) is not None

@@ -9,7 +9,8 @@ import numpy as np
 
 from neff_bench.parsers.event_columns import coded, numbers
 from neff_bench.parsers.formats.opcodes import SETUP
-from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts, covered_ns, spans
+from neff_bench.viewer.advice.facts import FEW, NS_PER_US, PARTITIONS, Advice, Facts, covered_ns, spans
+from neff_bench.viewer.critical_path import BOUNDS
 from neff_bench.viewer.operands import operands_in
 from neff_bench.viewer.packets import SEMAPHORE_BYTES
 
@@ -89,6 +90,23 @@ def _converts(text: str) -> bool:
 def _partitions(text: str) -> int:
     """Return how many partitions of SBUF a DMA fills or reads; 0 where that is not said."""
     return max((one.partitions or 0 for one in operands_in(text) if one.memory == "sbuf"), default=0)
+
+
+def _few_partitions(facts: Facts) -> Iterator[Advice]:
+    """Yield advice where DMAs leave DMA engines idle that others wait for: each serves a part of the partitions of SBUF."""
+    dmas = np.array([*facts.dmas], np.int64)
+    used = facts.of_forms(dmas, _partitions)
+    are_few = (used > 0) & (used <= PARTITIONS // 2)
+    few = {*dmas[are_few].tolist()}
+    moving = (ns for step in facts.path if step.index in few for what, ns in step.spent_ns if what == BOUNDS["dma"])
+    if moving_us := sum(moving) / NS_PER_US:
+        mean = float(used[are_few].sum()) / len(few)
+        yield Advice(
+            "Load and store 128 partitions with each DMA: one of fewer leaves DMA engines idle",
+            f"{len(few)} of {len(facts.dmas)} DMAs fill or read {mean:.0f} partitions; their packets move for {moving_us:.1f} us of the critical path{facts.at(few)}",
+            moving_us * (1 - mean / PARTITIONS),
+            "dma_active_us",
+        )
 
 
 def _one_queue(facts: Facts) -> Iterator[Advice]:
@@ -207,6 +225,7 @@ RULES: Sequence[Callable[[Facts], Iterator[Advice]]] = (
     _elements,
     _small_dmas,
     _converting,
+    _few_partitions,
     _one_queue,
     _waits_for_dma,
     _spills,

@@ -31,6 +31,8 @@ ELEMENTS_MIN = 1024
 """Ours: a DMA with so many packets of an element each moves its elements one by one."""
 LINES = 3
 """So many source lines stand behind an advice."""
+PARTITIONS = 128
+"""Lanes of an engine, and partitions of SBUF, which all DMA engines serve together (guide, Opt #5a)."""
 NS_PER_US = 1000.0
 FLOW = [*Dependence].index(Dependence.FLOW)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neff_bench.parsers.formats.opcodes import SETUP
-from neff_bench.viewer.advice.facts import FEW, NS_PER_US, Advice, Facts
+from neff_bench.viewer.advice.facts import FEW, NS_PER_US, PARTITIONS, Advice, Facts
 from neff_bench.viewer.operands import operands_in
 
 if TYPE_CHECKING:
     from neff_bench.viewer.advice.facts import Rows
 
-PARTITIONS, COLUMNS_MAX, FREE_MIN = 128, 512, 128
-"""Lanes of an engine, the largest moving tensor, and the free size below which the fixed cost of an instruction is more than its work (guide, Opt #5a, #7)."""
+COLUMNS_MAX, FREE_MIN = 512, 128
+"""The largest moving tensor, and the free size below which the fixed cost of an instruction is more than its work (guide, Opt #7)."""
 MANY, MOST = 0.2, 0.5
 """Parts of the instructions of an engine, ours: fewer are not worth another layout."""
 STEP_BYTES_MAX = 16
