@@ -94,6 +94,7 @@ def here(tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # a command that runs here puts this checkout on it
     monkeypatch.setenv("NKILIB_PATH", str(tmp_path / "nki-library"))
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path
