@@ -55,6 +55,11 @@ class Command(click.Command):
         gc.set_threshold(*usual)
         sys.exit(code)
 
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the text of `--help`, as wide as click makes it."""
+        ctx.terminal_width = max(min(streams.width(80), WIDTH) - 2, 50)
+        return super().get_help(ctx)
+
 
 class Group(Command, click.Group):
     """A command with commands of its own."""

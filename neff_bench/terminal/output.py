@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -66,4 +65,4 @@ def page(output: Path | None) -> Page:
     if output is not None:
         return Page(WIDTH, False, wide, columns)
     color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return Page(max(20, shutil.get_terminal_size((WIDTH, 24)).columns), color, wide, columns)
+    return Page(max(20, streams.width(WIDTH)), color, wide, columns)

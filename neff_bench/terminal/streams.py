@@ -38,6 +38,17 @@ def prepare() -> None:
             stream.reconfigure(errors=_HANDLER)
 
 
+def width(otherwise: int) -> int:
+    """Return the columns of the terminal, or of COLUMNS, as shutil does it, whose import takes a thirtieth of the time of `--help`."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or otherwise  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return otherwise
+
+
 def write(text: str) -> None:
     """Print a part of the answer. Raises `OutputError`, and `BrokenPipeError` when nobody reads it."""
     try:

@@ -102,3 +102,21 @@ def test_a_group_without_arguments_prints_its_help_once():
     said = done.stdout + done.stderr
     assert (done.returncode, said.count("Usage:")) in ((2, 1), (0, 1))
     assert "\n  generate" in said
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("60", 58), ("300", 98), ("0", 78), ("many", 78), (None, 78)])
+def test_a_help_text_is_as_wide_as_the_terminal_up_to_a_hundred_columns(columns, widest):
+    environ = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [sys.executable, "-m", "neff_bench", "compare", "--help"]
+    done = subprocess.run(
+        command, env=environ | ({"COLUMNS": columns} if columns else {}), capture_output=True, text=True, check=True
+    )
+    options = done.stdout.partition("Options:")[2].splitlines()
+    assert widest - 10 < max(map(len, options)) <= widest
+
+
+def test_a_help_text_does_without_shutil_which_takes_long_to_import():
+    asked = "import sys; sys.argv[1:] = ['--help']; from neff_bench.start import generate_neffs"
+    check = f"import atexit; atexit.register(lambda: print('shutil' in sys.modules)); {asked}; generate_neffs()"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
