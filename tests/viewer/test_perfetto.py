@@ -200,10 +200,11 @@ def test_slices_have_arguments_for_all_that_is_known_and_for_nothing_else():
         nki_source_location="k.py:2", nki_call_stack=("m.py:1", "n.py:3"), alignment="unaligned",
     )  # fmt: skip
     bare = row(10, 5, "Tensor", "NOP", -5, evt_wait_time=-3, alignment="compiled")
-    found = Read(to_perfetto([Timeline("x", False, {}, [known, bare], [], [])])).slices
+    placeless = row(20, 5, "Scalar", "DRAIN", -1)
+    found = Read(to_perfetto([Timeline("x", False, {}, [known, bare, placeless], [], [])])).slices
     said = {name: {key: value for key, value in one.items() if key != "critical_path"} for _, name, _, _, one in found}
     assert said == {
         "COPY": {"pc": 7, "waited_ns": 3, "instruction": "I-1", "operands": "a=1", "hlo": "dot", "line": "k.py:2",
                  "called_from": "m.py:1 > n.py:3", "alignment": "unaligned"},
-        "NOP": {"waited_ns": 0},
+        "NOP": {"waited_ns": 0}, "DRAIN": {"waited_ns": 0},
     }  # fmt: skip
