@@ -113,12 +113,12 @@ class _Writer:
         self.tracks: list[bytes] = []
         self.events: list[_Slices | _Counters] = []
 
-    def track(self, name: str, parent: int = 0, rank: int = 0, unit: str | None = None) -> int:
-        """Return the uuid of a new track; one with a unit is a counter."""
+    def track(self, name: str, below: tuple[int, int] | None = None, unit: str | None = None) -> int:
+        """Return the uuid of a new track. `below`: parent and rank; a track with a unit is a counter."""
         uuid = len(self.tracks) + 1
         fields: list[tuple[int, int | bytes]] = [(TrackDescriptor.UUID, uuid), (TrackDescriptor.NAME, name.encode())]
-        if parent:
-            fields += [(TrackDescriptor.PARENT_UUID, parent), (TrackDescriptor.SIBLING_RANK, rank)]
+        if below is not None:
+            fields += zip((TrackDescriptor.PARENT_UUID, TrackDescriptor.SIBLING_RANK), below)
         if unit is None:
             fields.append((TrackDescriptor.CHILD_ORDERING, TrackDescriptor.EXPLICIT))
         else:
@@ -295,7 +295,7 @@ def _write_slices(
     track = np.zeros(len(rows), np.int64)
     for rank, name, mine in lanes:
         level = _levels(begin[mine], end[mine])
-        tracks = [writer.track(name, group, rank) for _ in range(level.max() + 1)]
+        tracks = [writer.track(name, (group, rank)) for _ in range(level.max() + 1)]
         track[mine] = np.array(tracks)[level]
     order = np.concatenate([mine for _, _, mine in lanes])
     last = np.where(end > begin, END_FIRST, BEGIN_NEXT)
@@ -319,14 +319,14 @@ def _levels(begin: Any, end: Any) -> Any:
 def _write_usage(writer: _Writer, group: int, rows: Sequence[UsageRow]) -> None:
     place = coded(rows, ("subgraph", "type"), lambda *both: both)
     names = [f"{'SBUF' if kind == 'sb' else kind.upper()} in use {core_name(core)}" for core, kind in place.values]
-    tracks = [writer.track(name.strip(), group, rank, "%") for rank, name in enumerate(names, USAGE_FROM)]
+    tracks = [writer.track(name.strip(), (group, rank), "%") for rank, name in enumerate(names, USAGE_FROM)]
     _write_counters(writer, rows, np.array(tracks, np.int64)[place.codes], 100 * numbers(rows, "usage_avg"))
 
 
 def _write_semaphores(writer: _Writer, group: int, rows: Sequence[SemaphoreRow]) -> None:
     place = coded(rows, ("subgraph", "id"), lambda core, name: (core, str(name)))
     names = [f"semaphore {name} {core_name(core)}" for core, name in place.values]
-    tracks = [writer.track(name.strip(), group, rank, "") for rank, name in enumerate(names, SEMAPHORES_FROM)]
+    tracks = [writer.track(name.strip(), (group, rank), "") for rank, name in enumerate(names, SEMAPHORES_FROM)]
     _write_counters(writer, rows, np.array(tracks, np.int64)[place.codes], numbers(rows, "value"))
 
 
