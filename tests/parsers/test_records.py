@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neff_bench.parsers import records
 from neff_bench.parsers.records import exact_sum, merged, pair_fifo, union_length
 
 BOUNDED = settings(derandomize=True, max_examples=200, deadline=None)
@@ -76,8 +77,10 @@ def test_the_union_is_disjoint_intervals_by_begin_and_those_that_touch_are_one()
     assert [column.tolist() for column in merged(np.array([3, 5]), np.array([5, 6]))] == [[3], [6]]
 
 
+@pytest.mark.parametrize("many", [1, records.MANY])
 @pytest.mark.parametrize("scale", [1, 1 << 20, 1 << 40])
-def test_the_union_covers_what_the_intervals_cover(scale):
+def test_the_union_covers_what_the_intervals_cover(monkeypatch, scale, many):
+    monkeypatch.setattr(records, "MANY", many)
     random = np.random.default_rng(3)
     for count in range(1, 60):
         begin = random.integers(0, 50, count)
