@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from neff_bench.parsers.metadata import Metadata
-from neff_bench.parsers.selfcheck import check
+from neff_bench.parsers.selfcheck import Check, check
 from neff_bench.parsers.summary import Summary
 
 METADATA = Metadata(2.4e9, 1.2e9, 128, 128, 716e9, 2, 6)
@@ -106,3 +106,25 @@ def test_without_a_device_only_what_needs_none_is_checked():
     names = {one.name for one in check(summary(), nothing)}
     assert "mm_arithmetic_intensity" in names and not {"mfu_estimated_fraction", "mbu_estimated_fraction"} & names
     assert check(Summary(), nothing) == ()
+
+
+@pytest.mark.parametrize(
+    "moved", [{"hbm_read_bytes": 10}, {"hbm_write_bytes": 10}, {"hbm_read_bytes": 4, "hbm_write_bytes": 6}]
+)
+def test_bytes_that_are_not_said_are_none(moved):
+    nothing = Metadata(None, None, None, None, None, None, None)
+    [one] = check(Summary(hardware_flops=1000, mm_arithmetic_intensity=100.0, **moved), nothing)
+    assert one.agrees
+    [half] = check(Summary(hardware_flops=1000, transpose_flops=500, mm_arithmetic_intensity=50.0, **moved), nothing)
+    assert half.agrees and check(Summary(hardware_flops=1000, mm_arithmetic_intensity=1.0), nothing) == ()
+
+
+def test_a_figure_agrees_up_to_a_millionth_of_the_larger():
+    for stated, computed, agrees in (
+        (1.0, 1.000001, True),
+        (1.0, 1.0000011, False),
+        (0.0, 0.0, True),
+        (-1.0, -1.0000005, True),
+        (0.0, 1e-9, False),
+    ):
+        assert Check("x", stated, computed).agrees is Check("x", computed, stated).agrees is agrees
