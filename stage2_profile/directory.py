@@ -110,7 +110,8 @@ def profiled_rows(options: Options) -> tuple[list[Entry], list[Row]]:
     with nullcontext() if options.cold else warm_parent(options.environ) as warm:
         pipeline = replace(pipeline, options=(options := replace(options, warm=warm)))
         if options.steps != "parse":
-            captures = options.steps != "view" and (options.force or any(map(_is_new, built(found))))
+            new = any(not (bundle.path / PROFILES).is_dir() for bundle in built(found))
+            captures = options.steps != "view" and (options.force or new)
             if warm is not None and captures and "sim" in kinds and options.toolchain != "neuron":
                 if warm.fork() and kinds == {"sim"} and len(found) <= FEW:
                     pipeline = replace(pipeline, compare=partial(compare_forked, options))
@@ -135,11 +136,6 @@ def slowest_alone(options: Options, count: int) -> bool:
 def built(found: Iterable[Entry]) -> list[Bundle]:
     """Return the bundles that were built."""
     return [entry for entry in found if isinstance(entry, Bundle) and entry.manifest.status == "built"]
-
-
-def _is_new(bundle: Bundle) -> bool:
-    """Return whether a bundle was never captured."""
-    return not (bundle.path / PROFILES).is_dir()
 
 
 def warn_of_disk(store: Path, found: Sequence[Entry], pipeline: Pipeline) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from neff_bench.parsers.container import UUID_BYTES_TELLING, same_program
 from neff_bench.parsers.formats.ntff import trace_name
+from neff_bench.parsers.kinds import JsonProfile
 from neff_bench.stage2_profile.foreign.survey import NeffFile, ProfileFile, TraceFile
 
 NUMBERED = re.compile(r"_(\d+)$")
@@ -164,21 +165,21 @@ class Traces:
 
     def of_profile(self, profile: ProfileFile) -> TraceFile | None:
         """Return the trace that the profile was made of: the one with the best evidence; None when two have it or it contradicts all."""
-        if profile.profile is None:
+        path, found = profile.path, profile.profile
+        if found is None:
             return None
         evidence = {
-            trace.path: _evidence(profile, trace, position)
-            for trace, position in self._candidates(profile)
-            if _may_belong(profile, trace)
+            trace.path: _evidence(path, found, trace, position)
+            for trace, position in self._candidates(path, found)
+            if _may_belong(found, trace)
         }
-        best = [path for path, found in evidence.items() if found == max(evidence.values())]
+        best = [place for place, told in evidence.items() if told == max(evidence.values())]
         if len(best) == 1:
             return self._by_path[best[0]]
-        return self._elsewhere(profile) if not evidence else None
+        return self._elsewhere(path, found) if not evidence else None
 
-    def _candidates(self, profile: ProfileFile) -> Iterator[tuple[TraceFile, int]]:
+    def _candidates(self, path: Path, found: JsonProfile) -> Iterator[tuple[TraceFile, int]]:
         """Traces near the profile that it may be of, with their number among those near. A trace may come twice."""
-        path, found = profile.path, profile.profile
         below = self._below[path.parent]
         places = [path.parent, *(below if len(below) <= FEW else ()), path.parent.parent]
         near = [self._directories[place] for place in places if place in self._directories]
@@ -191,23 +192,22 @@ class Traces:
             else:
                 if number and start <= int(number[1]) < start + count:
                     yield directory.traces[int(number[1]) - start], int(number[1])
-                named = [directory.by_name.get(Path(found.ntff_name or "").name)] if found else []
+                named = [directory.by_name.get(Path(found.ntff_name or "").name)]
                 named += [directory.by_stem.get(stem) for stem in _runs(path.stem, words)]
                 yield from ((trace, -1) for trace in named if trace is not None)
-                if found and found.total_time_s is not None:
+                if found.total_time_s is not None:
                     yield from ((trace, -1) for trace in directory.of_time(found.total_time_s))
             start += count
 
-    def _elsewhere(self, profile: ProfileFile) -> TraceFile | None:
+    def _elsewhere(self, near: Path, found: JsonProfile) -> TraceFile | None:
         """Return a trace of the name that the profile states, in another part of the tree: of the same program, or with no word against it."""
-        found = profile.profile
-        if found is None or not found.ntff_name:
+        if not found.ntff_name:
             return None
         name = Path(found.ntff_name).name
         keys = [f"{name}/{found.neff_uuid}", name] if found.neff_uuid else [name]
         for key in keys:
-            path = self._nearest.find(key, profile.path)
-            if path is not None and _may_belong(profile, self._by_path[path]):
+            path = self._nearest.find(key, near)
+            if path is not None and _may_belong(found, self._by_path[path]):
                 return self._by_path[path]
         return None
 
@@ -223,21 +223,19 @@ def _runs(stem: str, words: Sequence[str]) -> set[str]:
     return {stem[start:end] for start in starts for end in ends if end > start}
 
 
-def _evidence(profile: ProfileFile, trace: TraceFile, position: int) -> tuple[bool, ...]:
+def _evidence(path: Path, found: JsonProfile, trace: TraceFile, position: int) -> tuple[bool, ...]:
     """Return the evidence, strongest first: it names the trace, it states the trace's duration, its file name fits, it lies beside it."""
-    path, found = profile.path, profile.profile
     number = NUMBERED.search(path.stem)
     return (
-        found is not None and found.ntff_name is not None and os.path.basename(found.ntff_name) == trace.path.name,
-        found is not None and same_time(found.total_time_s, trace.total_time_s),
+        os.path.basename(found.ntff_name or "") == trace.path.name,
+        same_time(found.total_time_s, trace.total_time_s),
         trace.path.stem in path.stem or (number is not None and int(number[1]) == position),
         path.parent == trace.path.parent,
     )
 
 
-def _may_belong(profile: ProfileFile, trace: TraceFile) -> bool:
-    found = profile.profile
-    if found is None or trace.problem is not None:
+def _may_belong(found: JsonProfile, trace: TraceFile) -> bool:
+    if trace.problem is not None:
         return False
     if found.neff_uuid and trace.uuid and same_program(trace.uuid, found.neff_uuid) is False:
         return False

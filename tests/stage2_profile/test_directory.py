@@ -149,13 +149,6 @@ def test_a_bundle_without_a_profile_says_so(make_bundle):
     assert profile_files(wrong, None).problem == str(wrong)
 
 
-def test_what_was_never_captured_is_new(make_bundle):
-    bundle = make_bundle()
-    assert directory._is_new(bundle)
-    (bundle.path / PROFILES).mkdir()
-    assert not directory._is_new(bundle)
-
-
 @pytest.mark.parametrize(
     ("jobs", "cores", "cpus", "shared"),
     [(None, None, 8, (8, 1)), (None, (0, 1), 8, (8, 1)), (None, range(9), 8, (9, 1)), (3, range(9), 8, (3, 2)), (1, None, 8, (1, 8)), (9, None, 2, (9, 1))],
