@@ -204,3 +204,12 @@ def test_commands_and_hot_lines_are_written_in_place_of_the_table(monkeypatch, t
     for given in ({"hot": 3}, {"search": "x"}):
         assert profile_directory(Options(directory=tmp_path, **given)) == 1
     assert counts == [("A", 3), ("B", 3), ("A", 10), ("B", 10)] and "1 of 2 failed" in capsys.readouterr().err
+
+
+def test_what_was_verified_and_learned_is_kept_for_the_next_call(asked, make_bundle, monkeypatch):
+    make_bundle()
+    saved = []
+    monkeypatch.setattr(directory.Verified, "save", lambda self: saved.append("verified"))
+    monkeypatch.setattr(directory.RowIndex, "save", lambda self: saved.append("rows"))
+    asked(cold=True)
+    assert saved == ["verified", "rows"]

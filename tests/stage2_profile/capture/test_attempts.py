@@ -428,3 +428,11 @@ def test_an_optional_flag_is_one_that_the_plan_asks_for(attempts):
     plan = attempts().plan
     assert arguments.optional(plan) == ("--save-nth-output", "--write-tensors-per-exec", "--check-output-determinism")
     assert arguments.optional(replace(plan, alias=False))[1:] == ("--check-output-determinism",)
+
+
+def test_times_of_every_rank_are_a_result(attempts):
+    files = ["output_worker_0/benchmark.json", "output_worker_1/benchmark.json"]
+    assert (
+        attempts(files=files, tool=NRTPY, ranks=2).has_result()
+        and not attempts(files=files, tool=NRTPY, ranks=3).has_result()
+    )

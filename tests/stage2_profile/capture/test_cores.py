@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -390,3 +391,11 @@ def test_pools_are_made_for_the_kinds_that_are_there(tmp_path, monkeypatch):
     monkeypatch.setattr(cores_module, "find_host", lambda environ, folder: Host())
     here = make_pools((1,), ["neuron"], options)["neuron"]
     assert here.host is not None and here.nki_locks is not None
+
+
+def test_a_core_that_another_tool_used_is_looked_at_again_after_a_while(tmp_path):
+    pool = CorePool((0,), share_hbm=True, directory=tmp_path)
+    pool._used[0,] = (time.monotonic() + 60, "used")
+    assert pool._try(0, (0,)) is None
+    pool._used[0,] = (time.monotonic(), "used")
+    assert pool._try(0, (0,)) is not None

@@ -1,12 +1,22 @@
 """What a comparison ends with: what cannot be compared, which rules are broken."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
 
 from neff_bench.errors import WrongCall
+from neff_bench.stage2_profile.compare import page
+from neff_bench.stage2_profile.compare.asked import CompareOptions
 from neff_bench.stage2_profile.compare.baseline import Rows
-from neff_bench.stage2_profile.compare.command import Rule, about, broken_rules, check_common, parse_rule
+from neff_bench.stage2_profile.compare.command import (
+    Rule,
+    about,
+    broken_rules,
+    check_common,
+    compare_rows,
+    parse_rule,
+)
 from neff_bench.stage2_profile.compare.verdict import Pair, Pairing
 from tests.stage2_profile.compare.test_verdict import row
 
@@ -78,3 +88,29 @@ def test_a_baseline_says_what_it_was_made_with():
         "Baseline of 2026: no tool; neff-bench None, Python None, None."
     ]
     assert about(SimpleNamespace(environment={})) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "before", "after"),
+    [({"second": "b"}, "a", ["b"]), ({"second": "b", "more": ("c",)}, "a", ["b", "c"]), ({"baseline": "b"}, None, ["a"]), ({"between": ("nki", "nkilib")}, "a", ["a"])],
+)  # fmt: skip
+def test_a_page_has_the_timelines_of_the_sides_that_are_profiles(tmp_path, monkeypatch, given, before, after):
+    asked, rows = [], [row("x", implementation="nki"), row("y", implementation="nkilib")]
+    for name in "abc":
+        (tmp_path / name).write_text(json.dumps({"schema": 1, "rows": rows}))
+    paths = {
+        name: tuple(tmp_path / one for one in said)
+        if name == "more"
+        else said
+        if name == "between"
+        else tmp_path / said
+        for name, said in given.items()
+    }
+    monkeypatch.setattr(
+        page, "comparison_page", lambda grids, pairings, a, others: asked.append((a, list(others))) or b"page"
+    )
+    assert compare_rows(CompareOptions(first=tmp_path / "a", output=tmp_path / "x.html", **paths)) == 0
+    assert (
+        asked == [(before and tmp_path / before, [tmp_path / one for one in after])]
+        and (tmp_path / "x.html").read_bytes() == b"page"
+    )

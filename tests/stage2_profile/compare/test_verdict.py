@@ -315,3 +315,10 @@ def test_what_is_refused_or_gone_cannot_be_told_and_comes_behind_what_got_worse(
         ("l", "worse", ""), ("mixed label", "cannot tell", "target trn1 and trn2"), ("gone", "cannot tell", "not there any more"),
     ]  # fmt: skip
     assert word_of(found) == "worse" and found[-1].verdict == "same"
+
+
+def test_a_counter_is_no_price_where_another_time_got_worse():
+    config = Config(times=("total_time_us", "tensor_active_us"))
+    before, after = row(tensor_active_us=10.0), row(tensor_active_us=20.0, total_time_us=90.0, dma_packet_count=60)
+    found = {each.metric: each for each in judge(Pairing([Pair("l", before, after)]), config)}
+    assert found["dma_packet_count"].fails and found["total_time_us"].verdict == "better"

@@ -229,3 +229,10 @@ def test_the_stem_decides_between_neffs_that_have_no_uuid():
         :2
     ] == (None, "")
     assert found.of_trace(trace(uuid=OTHER))[:2] == (Path("/run/t.neff"), "name")
+
+
+@pytest.mark.parametrize(
+    ("time_s", "found"), [(1.0 / 0.981, True), (1.0 / 0.979, False), (0.981, True), (0.979, False)]
+)
+def test_a_duration_that_differs_by_two_percent_is_of_another_execution(time_s, found):
+    assert (Traces([trace("/run/a.ntff")]).of_profile(profile("/run/p.json", time_s)) is not None) == found

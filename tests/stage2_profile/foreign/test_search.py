@@ -274,3 +274,13 @@ def test_names_keep_the_kind_of_the_file_where_two_would_be_one(tmp_path, put):
     put("a/x.ntff", 1)
     put("b/y.ntff", 1)
     assert [case.name for case in find_foreign(tmp_path)] == ["a/x.neff", "a/x.ntff", "b/y"]
+
+
+def test_a_neff_without_a_uuid_is_no_copy_of_another(tmp_path, put):
+    put("a/x.neff", 0)
+    put("a/x.ntff", 9)
+    put("b/y.neff", 0)
+    assert [(case.name, case.paired_by, case.neff.name) for case in find_foreign(tmp_path)] == [
+        ("a/x", "name", "x.neff"),
+        ("b/y", "", "y.neff"),
+    ]

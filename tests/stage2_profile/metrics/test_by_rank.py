@@ -81,3 +81,9 @@ def test_times_of_nrtpy_come_before_summaries_and_damage_names_its_file(tmp_path
     (tmp_path / "summary-0.json").write_text("{")
     with pytest.raises(ParseError, match=r"summary-0\.json"):
         read_summaries(tmp_path, record)
+
+
+def test_a_run_of_one_rank_is_shown_whatever_its_summaries_are(tmp_path, run):
+    record = run((3, 2, 1.0), (3, 4, None))
+    (tmp_path / "summary-0.json").write_text("{")
+    assert shown_execution(tmp_path, record) == 1

@@ -88,3 +88,8 @@ def test_texts_of_the_tables_wrap():
 def test_a_note_counts_one_such_line_among_others():
     assert [note[:10] for note in grids(INNER, OWN, AROUND)[1].notes] == ["A line cou", "us: time a", CONTROL[:10]]
     assert not any(note.startswith("No source") for note in grids(AROUND, OWN)[1].notes)
+
+
+def test_operands_that_are_signals_alone_are_cut_as_they_are():
+    signals = "S[5]>=3 " * 9
+    assert cut(signals) == " ".join(["S[5]>=3"] * 7) + " ..." and len(signals) > OPERANDS_MAX
