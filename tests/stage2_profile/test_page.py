@@ -209,3 +209,23 @@ def test_a_case_has_its_timeline_its_reason_and_its_point(store):
     assert "suspect: odd" in found.notes and found.roofs == report._roofs(row) and found.points == (report._point(row),)
     bare = report._case(Row(case="c", status="profiled"), ProfileFiles(store))
     assert bare.points and bare.roofs is not None and not any(note.startswith("profiled: ") for note in bare.notes)
+
+
+def test_rows_of_ranks_lead_to_no_timeline_of_their_own(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(
+        report,
+        "document",
+        lambda title, cases, grid, links, roofs: told.extend((title, links, len(list(cases)))) or b"",
+    )
+    rows = [
+        Row(
+            case="a",
+            status="profiled",
+            ranks=2,
+            by_rank=(Row(case="a0", status="profiled"), Row(case="a1", status="profiled")),
+        ),
+        Row(case="b", status="profiled"),
+    ]
+    report_page(tmp_path, rows, [ProfileFiles(), ProfileFiles()])
+    assert told == [f"neff-bench {tmp_path.name}", [0, None, None, 1], 2]

@@ -5,7 +5,7 @@ import pytest
 from neff_bench.chips import peak_tflops
 from neff_bench.parsers.ntff import read_ntff
 from neff_bench.parsers.summary import Summary, summary_from
-from neff_bench.stage2_profile.metrics.summaries import row_numbers, trace_notes
+from neff_bench.stage2_profile.metrics.summaries import is_note, row_numbers, trace_notes
 
 
 def numbers_of(*summaries):
@@ -94,3 +94,16 @@ def test_instructions_without_a_public_name_are_said_with_their_time(files, tmp_
         f"of a name that is not public, though their time is counted: 1 instructions of opcode 0x99 ({took_us:.3g} us)",
         "not in the numbers: 1 instruction records with tag 0x8e",
     ]
+
+
+@pytest.mark.parametrize(
+    ("warning", "note"),
+    [
+        ("read by neff-bench, with no profiler; good", True),
+        ("read by neff-bench, with no profiler; unverified", False),
+        ("odd", False),
+        ("x read by neff-bench, with no profiler; ", False),
+    ],
+)
+def test_a_note_says_that_numbers_are_good(warning, note):
+    assert is_note(warning) == note
