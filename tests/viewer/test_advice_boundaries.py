@@ -110,6 +110,18 @@ def test_a_dma_of_128_kib_is_not_small(count, row_bytes, said_so):
         assert found.gain_us == pytest.approx(3 * count - one_dma_ns / 1000)
 
 
+@pytest.mark.parametrize(("packet_bytes", "said_so"), [(511, True), (512, False)])
+def test_a_large_dma_in_packets_of_less_than_512_bytes_is_small(packet_bytes, said_so):
+    loads = [LinkedInstructionRow(3000 * at, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", id=at) for at in range(8)]
+    after = [Predecessor(at) for at in range(8)]
+    last = LinkedInstructionRow(24_000, 50, 0, "Tensor", "sg00", "MATMUL", id=8, predecessors=after)
+    moves = [LinkedDmaRow(3000 * at + 1000, 10, packet_bytes, trigger=at) for at in range(8) for _ in range(300)]
+    found = advice("Move more with each DMA", [*loads, last], moves)
+    assert (found is not None) == said_so
+    if found:
+        assert found.evidence.startswith("8 of 8 DMAs move 153300 bytes each, in packets of 511 bytes")
+
+
 @pytest.mark.parametrize(("count", "said_so"), [(1023, False), (1024, True)])
 def test_a_dma_that_moves_its_elements_one_by_one_is_1024_of_them(count, said_so):
     load = LinkedInstructionRow(0, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", id=0)
