@@ -34,7 +34,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     releases: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        place = self.file and (self.file if self.line is None else f"{self.file}:{self.line}")
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
         return f"{self.text} ({place})" if place else self.text
 
 

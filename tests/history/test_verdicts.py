@@ -146,3 +146,11 @@ def test_the_newest_row_of_a_case_is_held_against_the_newest_before_the_window(c
         last: [(one.before, one.after) for one in found[last] if one.metric == "total_time_us"] for last in (1, 2, 3)
     }
     assert times == {1: [(7.0, 6.0)], 2: [(5.0, 6.0)], 3: [(9.0, 6.0)]}
+
+
+def test_a_case_that_the_commit_before_did_not_have_is_held_against_an_older_one(connection):
+    for day, cases in enumerate((("back", "b"), ("b",), ("back", "b")), 1):
+        rows = [{**ROW, "case": case, "source": "simulated", "total_time_us": float(day)} for case in cases]
+        database.add(connection, f"{day:040x}", f"2026-01-{day:02d}", "", kept(rows, None))
+    times = {one.case: (one.before, one.after) for one in judged(connection, 1) if one.metric == "total_time_us"}
+    assert times == {"back": (1.0, 3.0), "b": (2.0, 3.0)}

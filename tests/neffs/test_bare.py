@@ -12,6 +12,7 @@ from neff_bench.neffs.case import content_key
 from neff_bench.neffs.checksums import sha256_file
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.store import Store
+from neff_bench.parsers.formats.neff import PROGRAM_MEMBER
 from neff_bench.parsers.neff import read_neff
 
 
@@ -64,6 +65,13 @@ def test_a_bundle_holds_what_the_neff_says(neff, store):
     ]
     assert (bundle.path / "compile.log").read_bytes() == b"said"
     assert bundle.neff_path.read_bytes() == path.read_bytes()
+
+
+def test_a_neff_with_a_simulators_program_is_the_simulators(neff, store, files):
+    path = neff()
+    members = {**files.neff_members(), PROGRAM_MEMBER: b"program"}
+    path.write_bytes(files.neff_of(members))
+    assert read_bundle(publish_neff(store, "k", path)).manifest.toolchain == "sim"
 
 
 def test_floating_inputs_are_normal_and_the_same_every_time(neff, store, tmp_path):

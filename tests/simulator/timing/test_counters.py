@@ -30,6 +30,7 @@ def test_counts_and_bytes_follow_from_the_program():
     assert summary["sbuf_read_bytes"] == summary["hbm_write_bytes"] + 6 * (256 + 1024)
     assert summary["sbuf_write_bytes"] == summary["hbm_read_bytes"] + 6 * 1024
     assert summary["psum_write_bytes"] == summary["psum_read_bytes"] == 6 * 2048
+    assert summary["psum_read_sbuf_write_count"] == 6
 
 
 def test_what_a_program_spills_counts_apart():

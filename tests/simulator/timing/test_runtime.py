@@ -54,3 +54,11 @@ def test_each_engine_clears_its_own_semaphores_one_after_the_other():
         [clear] = np.flatnonzero((found.engine == engine) & (found.opcode == OPCODES["EVENT_SEMAPHORE_RANGE_CLEAR"]))
         steps = np.arange(1, mine.sum() + 1) / mine.sum()
         assert updates.time_ns[mine] == pytest.approx(found.start_ns[clear] + steps * found.duration_ns[clear])
+
+
+def test_an_engine_meets_the_others_when_its_wait_ends():
+    found = around(schedule(matmul(), CHIPS["trn2"]), 0)
+    updates = found.updates()
+    waits = (found.opcode == OPCODES["EVENT_SEMAPHORE"]) & ~np.isin(np.arange(len(found.opcode)), found.clears.control)
+    ends = (found.start_ns + found.duration_ns)[waits]
+    assert updates.time_ns[updates.semaphore == 2].tolist() == sorted(ends.tolist())
