@@ -3,7 +3,15 @@
 import pytest
 
 from neff_bench.chips import CHIPS
-from neff_bench.parsers.event_rows import InstructionRow, LinkedDmaRow, LinkedInstructionRow, Predecessor
+from neff_bench.parsers.event_rows import (
+    InstructionRow,
+    LinkedDmaRow,
+    LinkedInstructionRow,
+    Predecessor,
+    SensitivityRow,
+    Timeline,
+)
+from neff_bench.viewer.advice import advise
 from tests.viewer.test_advice_boundaries import advice, issues
 
 
@@ -82,6 +90,25 @@ def test_a_small_dma_says_what_it_moves_for_each_partition():
     moves = [LinkedDmaRow(3000 * at + 1000, 10, 32768, trigger=at) for at in range(8)]
     found = advice("Move more with each DMA", [*loads, last], moves)
     assert "move 256 bytes for each of 128 partitions" in found.evidence
+
+
+@pytest.mark.parametrize(
+    ("rows", "gain_us"),
+    [
+        ([], 1.0),
+        ([SensitivityRow("dma_convert_factor", "0.5x", 9.6), SensitivityRow("dma_issue_ns", "0.5x", 9.9)], 0.4),
+        ([SensitivityRow("dma_issue_ns", "0.5x", 9.9)], None),
+    ],
+)
+def test_a_dma_that_does_not_convert_saves_what_the_simulator_worked_out_where_it_did(rows, gain_us):
+    operands = "src=bfloat16@hbm:x+0[512,1][128,512] dst=float32@sbuf:t+0[512,1][128,512]"
+    load = LinkedInstructionRow(0, 50, 0, "Sync", "sg00", "DMA_DIRECT2D", 0, operands, id=0)
+    last = LinkedInstructionRow(2000, 50, 0, "Tensor", "sg00", "MATMUL", id=1, predecessors=[Predecessor(0)])
+    summary = {"total_time": 1e-5, "instance_type": "trn2.3xlarge"}
+    moves = [LinkedDmaRow(100, 1000, 65536, trigger=0)]
+    timeline = Timeline("x", False, summary, [load, last], moves, [], sensitivity=rows)
+    found = [one.gain_us for one in advise(timeline) if one.title.startswith("Give a tile the dtype")]
+    assert found == ([] if gain_us is None else [pytest.approx(gain_us)])
 
 
 @pytest.mark.parametrize(
