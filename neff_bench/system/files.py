@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
 from pathlib import Path
 
@@ -36,6 +37,14 @@ def write_whole(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a folder with all in it, or a link but not what it leads to; nothing where there is none. Raises `OSError`."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:

@@ -25,6 +25,7 @@ from neff_bench.stage2_profile.capture.process import Finished, Limits, describe
 from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import CaptureFailed, UnsafePath
 from neff_bench.stage2_profile.options import Options
+from neff_bench.system.files import remove
 
 if TYPE_CHECKING:
     from neff_bench.stage2_profile.capture.neff_check import Traced
@@ -132,10 +133,8 @@ class Attempts:
     def once(self, slot: Slot, hold: Sequence[int]) -> Finished:
         """Run the capture command once in an empty work directory, on the cores of `slot`."""
         for left in self.work.iterdir():
-            if left.is_dir() and not left.is_symlink():
-                shutil.rmtree(left)
-            elif not left.name.endswith(".log"):
-                left.unlink()
+            if left.is_dir() or not left.name.endswith(".log"):
+                remove(left)
         argv = self._argv(nrtpy.shown() if self.is_nrtpy else (self.tool.name,))
         return self._run(self._argv(self.tool.argv), argv, slot, hold, "capture")
 

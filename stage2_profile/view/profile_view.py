@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -26,7 +25,7 @@ from neff_bench.stage2_profile.capture.tools import Tool
 from neff_bench.stage2_profile.errors import RunDamaged, ToolMissing, ViewFailed
 from neff_bench.stage2_profile.metrics.by_rank import shown_execution
 from neff_bench.stage2_profile.options import Options
-from neff_bench.system.files import write_whole
+from neff_bench.system.files import remove, write_whole
 
 STDOUT_LIMIT_BYTES = 64 * 1024 * 1024
 TRIES = 2
@@ -148,7 +147,7 @@ def summarise(viewer: Viewer, neff: str, ntff: str, number: int) -> str:
             if not error.format_gone or "parquet" not in known.formats:
                 raise
     tables = f"summary-{number}.parquet"
-    shutil.rmtree(path / tables, ignore_errors=True)  # what a killed view left
+    remove(path / tables)  # what a killed view left
     viewer.call(Step("view", commands.view((tool.name,), neff, ntff, "parquet", known, tables), log))
     try:
         from neff_bench.parsers.parquet import summary_keys
@@ -157,7 +156,7 @@ def summarise(viewer: Viewer, neff: str, ntff: str, number: int) -> str:
     except ParseError as error:
         raise ViewFailed(f"{tool.name} view: {error}", trace_may_be_good=True) from None
     write_whole(path / file, msgspec.json.encode({"summary": [summary], "metadata": [metadata]}))
-    shutil.rmtree(path / tables)
+    remove(path / tables)
     return file
 
 
@@ -175,7 +174,7 @@ def view_detail(
     viewer, reasons = Viewer(path, tool, options, hold, list(record.commands)), []
     for form in _whole_forms(tool):
         file = f"profile-{place + 1}.{form}"
-        shutil.rmtree(path / file, ignore_errors=True)  # what a killed view left of its tables
+        remove(path / file)  # what a killed view left
         neff = f"../../{bundle.manifest.neff}"
         argv = commands.view((tool.name,), neff, last.ntff, form, tool.command("view"), file)
         try:
@@ -267,7 +266,7 @@ def view_system_trace(viewer: Viewer) -> str:
     known = tool.command("view")
     for form in (form for form in ("json", "parquet") if form in known.formats):
         file = f"system-trace.{form}"
-        shutil.rmtree(path / file, ignore_errors=True)  # what a killed view left of its tables
+        remove(path / file)  # what a killed view left
         try:
             argv = commands.view_system_trace((tool.name,), runs.SYSTEM, form, known, file)
             viewer.call(Step("systrace", argv, f"system-{form}.log"))

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from neff_bench.system.files import read_plain, write_whole
+from neff_bench.system.files import read_plain, remove, write_whole
 
 
 def test_an_earlier_file_survives_a_write_that_fails(tmp_path, monkeypatch):
@@ -49,3 +49,16 @@ def test_a_pipe_or_a_folder_in_place_of_a_file_is_an_error_at_once(tmp_path):
     for path, what in ((tmp_path / "pipe", "not a plain file"), (tmp_path, "directory")):
         with pytest.raises(OSError, match=what):
             read_plain(path)
+
+
+def test_what_is_removed_is_a_file_a_folder_or_a_link_and_never_what_a_link_leads_to(tmp_path):
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "kept").write_bytes(b"kept")
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "folder" / "inside").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "theirs")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for name in ("file", "folder", "link", "dangling", "absent"):
+        remove(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
+    assert (tmp_path / "theirs" / "kept").read_bytes() == b"kept"

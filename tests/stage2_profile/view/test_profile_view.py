@@ -109,6 +109,14 @@ def test_what_a_killed_view_left_is_no_part_of_the_tables(hot):
     ]
 
 
+def test_a_file_that_a_killed_view_left_is_not_taken_for_the_profile(hot):
+    _, run = hot("parquet")
+    with (run / "profile-1.json").open("ab") as file:
+        file.write(b" ")  # a profile, but not the one that the record has the checksum of
+    hot("json parquet")
+    assert not (run / "profile-1.json").exists()
+
+
 def test_the_page_of_a_run_and_of_its_bundle_are_made_of_the_tables(hot, profile_neffs, tmp_path):
     _, run = hot("parquet")
     assert profile_neffs("--output", tmp_path / "store.html").exit_code == 0
