@@ -148,12 +148,13 @@ def _mutable(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_silent(node: ast.AST, child: ast.AST) -> bool:
-    """Return whether no run shows a change: whether the garbage collector looks at rows, whether zip counts what is equally long."""
+    """Return whether no run shows a change: whether the garbage collector looks at rows, whether somebody could change one, whether zip counts what is
+    equally long."""
     if not isinstance(child, ast.keyword):
         return False
-    return child.arg == "gc" or (
-        child.arg == "strict" and isinstance(node, ast.Call) and ast.unparse(node.func) == "zip"
-    )
+    if isinstance(node, ast.ClassDef):
+        return child.arg in ("gc", "frozen")
+    return child.arg == "strict" and isinstance(node, ast.Call) and ast.unparse(node.func) == "zip"
 
 
 def _is_repeated(node: ast.AST, child: ast.AST) -> bool:

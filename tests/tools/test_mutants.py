@@ -22,8 +22,10 @@ CASES = {
     "x = min(é, b)": {"max"},
     "x = f(é, b, 'c')": {"f(b, é, 'c')"},
     "x = zip(a, b, strict=True)": {"zip(b, a, strict=True)"},
-    "class A(B, gc=False, frozen=True): pass": {"False"},
+    "class A(B, gc=False, frozen=True): pass": set(),
+    "class A(B, kw_only=True): pass": {"False"},
     "x = decode(a, strict=True)": {"False"},
+    "x = build(a, frozen=True)": {"False"},
     'x: list[3] = f"{1} of {2}"': set(),
     'x = "a" + b': set(),
 }
