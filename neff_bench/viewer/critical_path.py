@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, dropwhile, pairwise
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, dropwhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -79,12 +79,13 @@ def critical_path(timeline: Timeline) -> tuple[PathStep, ...]:
         index = found
 
 
-def _pieces(marks: Sequence[tuple[str, float]], since: float, until: float) -> Iterator[tuple[str, float]]:
-    """Yield what a time is spent on, and how long. `marks`: from when on it is spent on what."""
-    for (what, mark), (_, after) in pairwise([*marks, ("", until)]):
-        begin, end = max(mark, since), min(after, until)
-        if end > begin:
-            yield what, end - begin
+def _pieces(marks: Sequence[tuple[str, float]], since: float, until: float) -> Iterable[tuple[str, float]]:
+    """Return what a time is spent on, and how long. `marks`: from when on it is spent on what, the first not after `since`."""
+    if len(marks) == 1:  # most steps
+        return ((marks[0][0], until - since),)
+    begins = [max(begin, since) for _, begin in marks]
+    ends = [min(end, until) for _, end in (*marks[1:], ("", until))]
+    return ((what, end - begin) for (what, _), begin, end in zip(marks, begins, ends) if end > begin)
 
 
 def path_totals(path: Sequence[PathStep]) -> dict[str, float]:
