@@ -29,7 +29,7 @@ from neff_bench.parsers.formats.neff import plain_name
 from neff_bench.stage1_generate.errors import BuildError, GenerateError
 from neff_bench.stage1_generate.jobs.job import Job, decode
 from neff_bench.stage1_generate.jobs.matching import match
-from neff_bench.stage1_generate.kernel import Dims, Kernel, Tensor
+from neff_bench.stage1_generate.kernel import Dims, Implementation, Kernel, Tensor
 from neff_bench.stage1_generate.own_kernel import implementation_of, kernel_of, search_folders
 from neff_bench.stage1_generate.reference import NoTorch
 from neff_bench.stage1_generate.toolchains.compiled import Compiled, Request
@@ -54,13 +54,7 @@ def build(job: Job) -> Manifest:
     dims = Dims(**dict(case.dims))
     inputs = kernel.inputs_of(case.implementation, dims, case.dtype)
     outputs = kernel.outputs(dims, case.dtype) if kernel.outputs else None
-    if implementation.route != "nki":  # a traced graph numbers what it is called with
-        parameters = tuple(f"input{index}" for index in range(len(inputs)))
-        results = tuple(f"output{index}" for index in range(len(outputs or ())))
-    else:
-        parameters = implementation.parameters or tuple(tensor.name for tensor in inputs)
-        results = implementation.results or tuple(tensor.name for tensor in outputs or ())
-
+    parameters, results = _asked(implementation, inputs, outputs or ())
     request = Request(
         route=implementation.route,
         entry=implementation.entry if isinstance(implementation.entry, str) else implementation.entry(dims),
@@ -123,6 +117,16 @@ def build(job: Job) -> Manifest:
     if wrong := disagreement(built, neff):
         raise BuildError(wrong)
     return built
+
+
+def _asked(
+    implementation: Implementation, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the names that the compiler is asked to give to inputs and outputs. A traced graph numbers what it is called with."""
+    if implementation.route != "nki":
+        return tuple(f"input{at}" for at in range(len(inputs))), tuple(f"output{at}" for at in range(len(outputs)))
+    named, made = (tuple(tensor.name for tensor in tensors) for tensors in (inputs, outputs))
+    return implementation.parameters or named, implementation.results or made
 
 
 _Named = tuple[tuple[str, Tensor], ...]

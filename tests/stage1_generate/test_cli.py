@@ -1,17 +1,21 @@
 import os
+import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from neff_bench.errors import WrongCall
+from neff_bench.neffs.case import Case
 from neff_bench.neffs.store import Store
 from neff_bench.sdk.environment import for_lines
 from neff_bench.stage1_generate import cli
 from neff_bench.stage1_generate.jobs.build import Outcome
 from neff_bench.stage1_generate.jobs.job import Job
 from neff_bench.stage1_generate.options import Options
+from neff_bench.stage1_generate.toolchains.find import Toolchain
 from neff_bench.system.shard import Shard
 
 SHAPES = """
@@ -217,3 +221,89 @@ def test_help_loads_nothing_heavy(environment):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.strip() == ""
     assert "Examples:" in done.stdout
+
+
+SIM = Toolchain("sim", None, False, False, False, False, True)
+
+
+def test_a_job_is_a_case_with_its_key_and_the_folders_that_it_needs():
+    cases = cli._selected(Options(preset="quick"))[:1]
+    own = replace(cases[0], own="mine.py")
+    options = Options(preset="quick")
+    for nkilib, said in ((None, None), (Path("/lib"), "/lib")):
+        keys = SimpleNamespace(
+            toolchain=replace(SIM, nkilib=nkilib), folder="/here", key=lambda case: f"key of {case.own}"
+        )
+        assert cli._jobs([*cases, own], keys, options) == [
+            Job(cases[0], "key of None", "sim", said, options, None), Job(own, "key of mine.py", "sim", said, options, "/here")
+        ]  # fmt: skip
+
+
+def test_a_plan_says_of_each_case_what_would_be_done_and_what_cannot(capsys):
+    matmul, mlp = (Case(kernel, how, dims, "bfloat16", "trn2", 1) for kernel, how, dims in (
+        ("matmul", "nki", (("M", 4), ("K", 4), ("N", 4))), ("mlp", "nkilib", (("b", 1), ("s", 4), ("h", 129), ("i", 4)))
+    ))  # fmt: skip
+    work = [Job(case, "key", "sim") for case in (matmul, matmul, mlp, mlp)]
+    states = ["build", "retry", "build", "up to date"]
+    cli._print_plan(work, states, SIM)
+    lacks, *_ = SIM.lacks(("nkilib",), "nki").splitlines()
+    said = [
+        f"build      {matmul.name}",
+        f"retry      {matmul.name}",
+        f"fail ({lacks}) {mlp.name}",
+        f"up to date {mlp.name}",
+    ]
+    assert capsys.readouterr().out.splitlines() == said
+    cli._print_plan(work[2:3], ["build"], replace(SIM, nkilib=Path("/lib")))
+    assert (
+        capsys.readouterr().out == f"fail (nki-library's mlp needs h to be a multiple of 128 (h is 129)) {mlp.name}\n"
+    )
+
+
+class Warm:
+    """A warm parent that notes what is done with it."""
+
+    def __init__(self):
+        self.done = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.done.append("ended")
+
+    def fork(self):
+        self.done.append("forked")
+
+
+@pytest.mark.parametrize(("jobs", "workers"), [(None, os.cpu_count()), (3, 3)])
+def test_cases_are_built_here_from_a_warm_parent_unless_it_is_cold(monkeypatch, tmp_path, jobs, workers):
+    warm, asked = Warm(), []
+    monkeypatch.setattr(
+        "neff_bench.stage1_generate.jobs.warm.warm_parent", lambda waiting: asked.append(waiting) or warm
+    )
+    keys, stop = SimpleNamespace(toolchain=SIM), threading.Event()
+    with cli._builder(["job"], keys, Options(out=tmp_path, jobs=jobs), stop) as (builder, number):
+        assert (builder.warm, builder.elsewhere, builder.stop, number) == (warm, None, stop, workers)
+        assert (asked, warm.done, builder.toolchain, builder.store.path) == ([["job"]], ["forked"], SIM, tmp_path)
+    assert warm.done == ["forked", "ended"]
+    with cli._builder(["job"], keys, Options(out=tmp_path, cold=True), stop) as (builder, _):
+        assert builder.warm is None and len(asked) == 1
+
+
+def test_cases_are_built_on_the_hosts_of_a_cluster_as_many_as_it_takes(monkeypatch, tmp_path, capsys):
+    asked = []
+
+    @contextmanager
+    def given(value, *said):
+        asked.append(said)
+        yield value
+
+    cluster = SimpleNamespace(total=lambda what: {"CPU": 12}[what], calls=lambda what, jobs: (what, jobs))
+    monkeypatch.setattr("neff_bench.system.cluster.connected", lambda address: given(cluster, address))
+    monkeypatch.setattr("neff_bench.stage1_generate.jobs.on_ray.elsewhere", lambda *said: given("there", *said))
+    options = Options(out=tmp_path, ray="auto", shared_store=True, jobs=5)
+    with cli._builder(["job"], SimpleNamespace(toolchain=SIM), options, threading.Event()) as (builder, number):
+        assert (builder.elsewhere, builder.warm, number) == ("there", None, ("CPU", 5))
+    assert "the cluster has 12 CPUs" in capsys.readouterr().err
+    assert asked[0] == ("auto",) and (asked[1][0], asked[1][3]) == (cluster, True)

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from neff_bench.stage1_generate import entries
-from neff_bench.stage1_generate.entries import defined, load, place
+from neff_bench.stage1_generate.entries import defined, line_of, load, place
 
 
 def test_a_file_is_relative_to_its_folder(tmp_path):
@@ -69,3 +69,21 @@ def test_a_file_is_parsed_once_for_all_the_kernels_that_it_holds(tmp_path, monke
     assert len(parsed) == 1
     path.write_text("def another_of_many(): pass\n")
     assert defined(path) == ("another_of_many",)
+
+
+def test_a_line_is_the_innermost_of_the_file(tmp_path):
+    path = tmp_path / "raises.py"
+    path.write_text("def inner():\n    raise ValueError\n\n\ndef outer():\n    return inner()\n")
+    outer = load(f"{path}:outer")
+    with pytest.raises(ValueError) as error:
+        outer()
+    assert line_of(error.value, str(path)) == 2
+    assert line_of(error.value, "other.py") is None and line_of(ValueError(), str(path)) is None
+
+
+def test_a_file_that_cannot_be_loaded_leaves_no_module(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "breaks_at_once.py").write_text("raise ValueError\n")
+    with pytest.raises(ValueError):
+        load(f"{tmp_path}/breaks_at_once.py:f")
+    assert "breaks_at_once" not in sys.modules and sys.path[0] == str(tmp_path)

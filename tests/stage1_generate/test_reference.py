@@ -1,4 +1,5 @@
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -126,3 +127,89 @@ def test_a_module_that_is_not_there_is_an_error_of_its_own_where_it_is_torch(tmp
     with pytest.raises(BuildError) as caught:
         reference._function(f"{tmp_path / 'r.py'}:f", "reference")
     assert type(caught.value) is kind
+
+
+class Torch(np.ndarray):
+    """A tensor of torch, as far as it is asked."""
+
+    def detach(self):
+        return self
+
+    def is_floating_point(self):
+        return self.dtype.kind == "f"
+
+    def float(self):
+        return self.astype(np.float32)
+
+
+def test_a_floating_point_tensor_of_torch_becomes_float32_and_any_other_stays():
+    assert reference._array(np.ones(2, np.float16).view(Torch), "reference", "e").dtype == np.float32
+    assert reference._array(np.ones(2, np.int8).view(Torch), "reference", "e").dtype == np.int8
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [("text", "an array of <U4"), ([{}], "an array of object"), ([[1], [1, 2]], "returned no array: ValueError")],
+)
+def test_what_is_no_array_of_numbers_is_told(value, says):
+    with pytest.raises(BuildError, match=says):
+        reference._array(value, "values", "a.py:f")
+
+
+VALUES = """
+def of_rank(shape, rank):
+    import numpy
+    return numpy.full(shape, rank + 1)
+
+def of_shape(shape):
+    import numpy
+    return numpy.zeros(shape)
+
+def flat(shape):
+    return of_shape(shape[0])
+
+def breaks(shape):
+    raise KeyError(7)
+"""
+
+
+def test_values_are_asked_for_with_their_shape_and_the_rank_where_that_is_wanted(tmp_path):
+    (tmp_path / "values_of_it.py").write_text(VALUES)
+    file = tmp_path / "values_of_it.py"
+    assert reference.call_values(f"{file}:of_rank", (2, 3), 4).tolist() == [[5] * 3] * 2
+    assert reference.call_values(f"{file}:of_rank", (1,)).tolist() == [1]
+    assert reference.call_values(f"{file}:of_shape", (2,), 4).tolist() == [0, 0]
+    with pytest.raises(BuildError) as error:
+        reference.call_values(f"{file}:flat", (2, 3))
+    assert str(error.value) == f"values {file}:flat: returned shape (2,), expected (2, 3)"
+    with pytest.raises(BuildError) as error:
+        reference.call_values(f"{file}:breaks", (2, 3))
+    assert str(error.value) == f"values {file}:14: KeyError: 7; it is called with the shape"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "found"),
+    [("x", "x"), ("logits", "logits_hbm"), ("w", None), ("x_a", None), ("y", "y"), ("log", None)],
+)
+def test_an_input_is_the_one_of_the_name_or_the_only_one_that_adds_to_it(parameter, found):
+    inputs = dict.fromkeys(("x", "x_b", "logits_hbm", "w_a", "w_b", "y", "y_hbm"))
+    assert reference._named(parameter, inputs) == found
+
+
+@pytest.mark.parametrize(
+    ("arrays", "outputs", "says"),
+    [(1, 2, "returns 1 arrays, the kernel 2"), (1, 0, "the kernel 0; is there a `return`")],
+)
+def test_a_reference_returns_an_array_for_each_output(arrays, outputs, says):
+    reference.check_count([None] * outputs, outputs)
+    with pytest.raises(BuildError, match=says):
+        reference.check_count([None] * arrays, outputs)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "given"),
+    [("int32", "int64"), ("uint16", "int64"), ("uint8", "uint8"), ("int8", "int8"), ("float32", "float32")],
+)
+def test_torch_gets_indices_of_64_bits_and_bytes_as_they_are(dtype, given):
+    torch = SimpleNamespace(from_numpy=lambda array: array)
+    assert reference._tensor(torch, np.zeros(2, dtype)).dtype == given

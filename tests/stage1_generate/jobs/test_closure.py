@@ -144,3 +144,86 @@ def _site_packages():
     from neff_bench.stage1_generate.jobs.closure import search_path
 
     return search_path()
+
+
+def test_folders_are_searched_that_are_there_without_those_of_python_itself(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "lib-dynload").mkdir()
+    (tmp_path / "b.zip").touch()
+    standard = next(iter(closure._STANDARD))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        closure.sys, "path", ["", "a", standard, *(str(tmp_path / name) for name in ("lib-dynload", "b.zip", "gone"))]
+    )
+    assert closure.search_path() == (tmp_path, tmp_path / "a")
+
+
+def test_a_module_is_that_of_the_first_folder_that_has_one_and_a_package_goes_before_a_file(write, tmp_path):
+    write(one__dir__a="", two__dir__a__dir____init__="", two__dir__a="", one__dir__b__dir__c="", two__dir__b__dir__d="")
+    write(two__dir__e="", one__dir__e__dir__f="")
+    one, two = tmp_path / "one", tmp_path / "two"
+    find = Closures((one, two)).find
+    assert (find("a").file, find("a").folders) == (one / "a.py", ())
+    assert Closures((two, one)).find("a") == closure.Module("a", two / "a" / "__init__.py", (two / "a",))
+    assert find("b") == closure.Module("b", None, (one / "b", two / "b"))
+    assert find("b.c").file == one / "b" / "c.py" and find("b.d").file == two / "b" / "d.py"
+    assert find("e").file == two / "e.py" and find("e.f") is find("g") is find("a.x") is None
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages", "packages"])
+@pytest.mark.parametrize("version", ["1.5", None])
+def test_a_module_where_packages_are_installed_counts_by_its_version_if_that_is_known(
+    write, tmp_path, monkeypatch, folder, version
+):
+    (tmp_path / folder / "pack").mkdir(parents=True)
+    for file in ("pack/__init__.py", "pack/part.py", "alone.py"):
+        (tmp_path / folder / file).write_text("")
+    monkeypatch.setattr(closure, "version_of", lambda name: version)
+    closures = Closures((*write(kernel="import pack.part, alone").folders, tmp_path / folder))
+    found = closures._closure(["kernel"], ())
+    by_version = folder != "packages" and version is not None
+    assert {name for name, said in found.items() if said == "version 1.5"} == (
+        {"pack", "alone"} if by_version else set()
+    )
+    assert ("pack.part" in found) == (not by_version)
+
+
+def test_a_digest_is_of_names_and_contents_and_a_file_that_cannot_be_read_says_so(write, tmp_path):
+    one, other = write(a="x = 1", b="x = 1"), write(c="import d", d="x = 2")
+    assert one.digest("a") != one.digest("b") and one.digest("a", "b") == one.digest("b", "a")
+    assert other.digest("c") != other.digest("c", without=["c"])
+    (tmp_path / "gone.py").symlink_to("gone.py")
+    assert one._closure([tmp_path / "gone.py"], ()) == {"gone": "absent"}
+    assert one._read("e", "", tmp_path / "none.py") == ("unreadable: No such file or directory", ())
+
+
+@pytest.mark.parametrize(
+    ("module", "level", "package", "base"),
+    [
+        ("m", 0, "p.q", "m"), ("", 1, "p.q", "p.q"), ("m", 1, "p.q", "p.q.m"), ("m", 2, "p.q", "p.m"), ("", 2, "p.q", "p"),
+        ("m", 3, "p.q", ""), ("m", 9, "p.q", ""), ("m", 1, "", ""), ("", 1, "p", "p"),
+    ],
+)  # fmt: skip
+def test_a_relative_import_is_relative_to_the_packages_above(module, level, package, base):
+    assert closure._base(module, level, package) == base
+
+
+@pytest.mark.parametrize(
+    ("source", "is_so"),
+    [
+        ("from . import a", True), ("def f():\n  from ..a import b", True), ("import a\nfrom a import b", False), ("from", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_file_says_whether_it_imports_relatively(tmp_path, source, is_so):
+    (tmp_path / "a.py").write_text(source)
+    assert closure.imports_relatively(tmp_path / "a.py") is is_so
+    assert closure.imports_relatively(tmp_path / "none.py") is False
+
+
+def test_a_package_that_lists_its_modules_imports_all_of_them(write):
+    closures = write(
+        pack__dir____init__="from pkgutil import iter_modules\nnames = [m.name for m in iter_modules(__path__)]",
+        pack__dir__one="", pack__dir__two="import three", three="", other="iter_modules(__path__)",
+    )  # fmt: skip
+    assert closures.modules("pack") == ["pack", "pack.one", "pack.two", "three"]
+    assert closures.modules("other") == ["other"]

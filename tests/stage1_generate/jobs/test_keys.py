@@ -8,10 +8,12 @@ import pytest
 
 from neff_bench.installation import IMPORT_ROOT
 from neff_bench.neffs.case import Case
+from neff_bench.neffs.own import OwnKernel, Tensor
 from neff_bench.sdk.environment import of_role
 from neff_bench.stage1_generate.jobs import keys as keys_module
 from neff_bench.stage1_generate.jobs.closure import Closures
 from neff_bench.stage1_generate.jobs.keys import _COMPILE, Keys, _not_for
+from neff_bench.stage1_generate.kernel import Dims, Implementation
 from neff_bench.stage1_generate.toolchains.find import Toolchain
 
 MLP = Case("mlp", "nkilib", (("b", 1), ("s", 128), ("h", 1024), ("i", 512)), "bfloat16", "trn2", 2)
@@ -184,3 +186,40 @@ def test_the_key_covers_every_module_that_neuron_sim_loads_to_compile(tmp_path, 
     loaded = {name for name in done.stdout.split() if not name.startswith("neff_bench.stage1_generate")}
     assert len(loaded) > 30
     assert loaded <= set(Closures((IMPORT_ROOT,)).modules(_COMPILE, without=_not_for(implementation)))
+
+
+X = Tensor("x", (1,), "int8")
+
+
+@pytest.mark.parametrize(
+    ("values", "reference", "found"),
+    [
+        (("normal", "a.py:f"), "r.py:g", ("a.py:f", "r.py:g")), (("a.py:f", "b.py:g"), None, ("a.py:f", "b.py:g")),
+        (("normal",), None, ()), ((), "r.py:g", ("r.py:g",)),
+    ],
+)  # fmt: skip
+def test_functions_that_make_inputs_and_references_are_helpers(values, reference, found):
+    own = OwnKernel("k.py:f", tuple(replace(X, values=one) for one in values), reference=reference)
+    assert keys_module._helpers(own) == found
+
+
+def test_modules_that_hold_the_kernel_and_its_arguments_are_roots():
+    one = Implementation("nki", "b.c:f", arguments=lambda d: {"kind": {"ref": "a.b:C.D"}, "size": d.n})
+    assert keys_module._roots(one, Dims(n=1)) == ("a.b", "b.c")
+    assert keys_module._roots(Implementation("nki", lambda d: f"m{d.n}:f"), Dims(n=7)) == ("m7",)
+
+
+@pytest.mark.parametrize(
+    ("root", "route", "has_jax", "found"),
+    [
+        ("k.m_xla", "xla", False, ["k.m_xla", "k.m_torch"]), ("k.m_xla", "xla", True, ["k.m_xla"]), ("k.m_xla", "nki", False, ["k.m_xla"]),
+        ("k.m", "xla", False, ["k.m"]), ("/a/k.py", "xla", False, [Path("/a/k.py")]),
+    ],
+)  # fmt: skip
+def test_the_torch_twin_of_a_jax_function_is_compiled_without_jax(root, route, has_jax, found):
+    assert list(Keys(replace(TOOLCHAIN, has_jax=has_jax))._twins((root,), route)) == found
+
+
+def test_of_a_simulator_what_only_graphs_need_counts_for_graphs_alone():
+    assert set(_not_for("nki")) - set(_not_for("xla")) == {"neff_bench.simulator.hlo.lower"}
+    assert set(_not_for("xla")) < set(_not_for("nki"))

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,9 +12,12 @@ from neff_bench.neffs.case import Case
 from neff_bench.neffs.errors import BundleError
 from neff_bench.neffs.parcel import Shared
 from neff_bench.neffs.store import Store
+from neff_bench.stage1_generate.errors import GenerateError
+from neff_bench.stage1_generate.jobs import on_ray
+from neff_bench.stage1_generate.jobs.build import Outcome
 from neff_bench.stage1_generate.jobs.job import Job
 from neff_bench.stage1_generate.jobs.keys import Keys
-from neff_bench.stage1_generate.jobs.on_ray import Asked, build_here, publish
+from neff_bench.stage1_generate.jobs.on_ray import Answer, Asked, build_here, publish
 from neff_bench.stage1_generate.options import Options
 from neff_bench.stage1_generate.toolchains.find import choose
 
@@ -91,3 +95,68 @@ def test_a_host_that_shares_the_store_writes_to_it(worker, job, tmp_path):
 def test_a_host_without_the_files_of_an_own_kernel_says_so(worker, job, tmp_path):
     answer = build_here(replace(job, folder=str(tmp_path / "kernels")), ASKED)
     assert f"has no {tmp_path / 'kernels'}; the files of your own kernels must lie" in answer.outcome.reason
+
+
+@pytest.fixture
+def asks(tmp_path, job):
+    """A function that has a cluster give an answer to a job; returns the outcome and the names of what was published."""
+
+    def call(answer, ours=()):
+        published, calls = [], []
+
+        def answered(*given, **more):
+            calls.append((given, more))
+            return answer
+
+        cluster, keys = SimpleNamespace(call=answered), SimpleNamespace(depends_on=lambda case: dict(ours))
+        store = Store(tmp_path / "store")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(on_ray, "publish", lambda *given: published.append(given))
+            outcome = on_ray.Elsewhere(cluster, store, keys, ASKED)(job, print)
+        assert calls == [((build_here, job, ASKED), {"cpus": 1, "resources": {}, "go_on": print})]
+        return outcome, published == [(store, job, answer.bundle)]
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("status", "bundle", "published"),
+    [("built", b"x", True), ("failed", b"x", True), ("failed", None, False), ("up to date", b"x", False), ("built", None, False)],
+)  # fmt: skip
+def test_what_was_built_or_failed_elsewhere_is_published_where_a_bundle_came(asks, status, bundle, published):
+    outcome = Outcome("matmul", status)
+    assert asks(Answer(outcome, {}, "host", bundle)) == (outcome, published)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "what"),
+    [
+        ({"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "0", "d": "4"}, "b, c, d"),
+        ({"a": "1"}, {"a": "1"}, "the case"),
+    ],
+)
+def test_a_host_that_would_build_something_else_is_told_with_what_is_other(asks, ours, theirs, what):
+    said = f"host7 would build another NEFF (other: {what}); install the same versions and sources there"
+    with pytest.raises(GenerateError) as error:
+        asks(Answer(None, theirs, "host7"), ours)
+    assert str(error.value) == said
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_hosts_are_told_the_variables_that_shape_a_neff_and_a_store_that_they_share(tmp_path, monkeypatch, is_shared):
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    monkeypatch.setenv("SOME_OTHER", "1")
+    store = Store(tmp_path / "store")
+    store.create()
+    with on_ray.elsewhere("cluster", store, "keys", is_shared) as there:
+        assert there.asked.environment.get("JAX_ENABLE_X64") == "1" and "SOME_OTHER" not in there.asked.environment
+        assert (there.cluster, there.store, there.keys) == ("cluster", store, "keys")
+        assert (there.asked.shared is not None) == is_shared
+
+
+def test_a_worker_keeps_one_warm_parent_for_each_toolchain_and_route(job, monkeypatch):
+    monkeypatch.setattr(on_ray, "_WARM", {})
+    monkeypatch.setattr(on_ray, "warm_parent", lambda jobs: [jobs])
+    nki = on_ray._warm("nki", job)
+    assert nki == [[job]] and on_ray._warm("nki", replace(job, key="other")) is nki
+    assert on_ray._warm("xla", job) is not nki and on_ray._warm("nki", replace(job, toolchain="neuron")) is not nki

@@ -17,6 +17,7 @@ from neff_bench.stage1_generate.errors import BuildError
 from neff_bench.stage1_generate.jobs import worker
 from neff_bench.stage1_generate.jobs.job import Job, encode
 from neff_bench.stage1_generate.jobs.worker import (
+    _asked,
     _in_order,
     _prune,
     _read_neff,
@@ -28,8 +29,9 @@ from neff_bench.stage1_generate.jobs.worker import (
     refused,
     started,
 )
-from neff_bench.stage1_generate.kernel import Tensor
+from neff_bench.stage1_generate.kernel import Implementation, Tensor
 from neff_bench.stage1_generate.options import Options
+from neff_bench.stage1_generate.reference import NoTorch
 from neff_bench.stage1_generate.toolchains.sim import compile as sim_compile
 
 CASE = Case("k", "nki", (), "float32", "trn2", 1)
@@ -207,3 +209,63 @@ def test_a_worker_that_cannot_write_says_whether_the_disk_is_full(run, capsys, n
     assert run(raising(BuildError("why")), raising(OSError(number, "it is so"))) == code
     assert run(started, raising(OSError(number, "it is so"))) == code
     assert capsys.readouterr().out == "error: why: it is so\nerror: case.json cannot be written: it is so\n"
+
+
+TWO, ONE = (Tensor("x", (1,), "int8"), Tensor("y", (1,), "int8")), (Tensor("z", (1,), "int8"),)
+
+
+@pytest.mark.parametrize(
+    ("route", "parameters", "results", "outputs", "asked"),
+    [
+        ("xla", None, None, ONE, (("input0", "input1"), ("output0",))), ("isa", ("a", "b"), ("c",), (), (("input0", "input1"), ())),
+        ("nki", None, None, ONE, (("x", "y"), ("z",))), ("nki", ("a", "b"), None, ONE, (("a", "b"), ("z",))),
+        ("nki", None, ("c",), ONE, (("x", "y"), ("c",))), ("nki", None, None, (), (("x", "y"), ())),
+    ],
+)  # fmt: skip
+def test_a_compiler_is_asked_for_the_names_of_the_kernel_and_a_tracer_for_numbers(
+    route, parameters, results, outputs, asked
+):
+    assert _asked(Implementation(route, "m:f", parameters, results), TWO, outputs) == asked
+
+
+def job_of(**more):
+    return Job(replace(MATMUL, **more), "key", "sim")
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_worker_builds_a_bundle_with_all_that_is_known_of_the_case(here, ranks):
+    built = worker.build(job_of(ranks=ranks))
+    assert (built.status, built.neff, built.command[0]) == ("built", "file.neff", "neuron-sim")
+    assert [(one.name, one.shape, one.dtype) for one in (*built.inputs, *built.outputs)] == [
+        ("lhs", (32, 16), "float32"), ("rhs", (16, 8), "float32"), ("out", (32, 8), "float32")
+    ]  # fmt: skip
+    assert (built.model_flops, built.min_hbm_bytes) == (2 * 32 * 16 * 8, 4 * (32 * 16 + 16 * 8 + 32 * 8))
+    assert (len(built.other_ranks), built.rank_inputs) == ((1, "2rank_inputs.txt") if ranks == 2 else (0, None))
+    assert built.warnings == () and set(built.versions) == {"python", "neff-bench", "compiler"}
+    assert {path.name for path in here.glob("*.bin")} == {
+        one.file for rank in (built, *built.other_ranks) for one in (*rank.inputs, *rank.outputs)
+    }
+
+
+def test_a_reference_of_nki_library_without_torch_leaves_the_outputs_unchecked_and_another_fails(here, monkeypatch):
+    def lacks_torch(d, arrays):
+        raise NoTorch("no torch")
+
+    kernel = replace(kernels.load("matmul"), reference=lacks_torch)
+    monkeypatch.setattr(worker, "kernel_of", lambda case, folder: kernel)
+    with pytest.raises(NoTorch):
+        worker.build(job_of())
+    theirs = {"nki": replace(kernel.implementations["nki"], needs=("nkilib",))}
+    kernel = replace(kernel, implementations=theirs)
+    built = worker.build(job_of())
+    assert [output.file for output in built.outputs] == [None] and all(one.file for one in built.inputs)
+    assert [note.partition(" needs torch")[0] for note in built.warnings] == ["its reference in nki-library"]
+
+
+def test_a_kernel_that_declares_no_outputs_has_those_of_its_neff_and_is_not_checked(here, monkeypatch):
+    kernel = replace(kernels.load("matmul"), outputs=None, reference=None)
+    monkeypatch.setattr(worker, "kernel_of", lambda case, folder: kernel)
+    built = worker.build(job_of())
+    [out] = built.outputs
+    assert (out.shape, out.dtype, out.file) == ((32, 8), "float32", None)
+    assert built.min_hbm_bytes == 4 * (32 * 16 + 16 * 8 + 32 * 8)

@@ -186,6 +186,7 @@ def test_an_input_is_drawn_as_its_type_says(read, said, tensor):
         ("dtype: bfloat16", "dtype: int32, scale: 0", 7, "inputs.x.scale: found 0, allowed: from 1 to 2147483647"),
         ("dtype: bfloat16", "dtype: int32, scale: 2**31", 7, "inputs.x.scale: found 2.14748e+09, allowed: from 1 to 2147483647"),
         ("shape: [M, N]", "shape: [2**31]", 7, "inputs.x.shape: '2**31' is 2147483648, allowed: from 1 to 2147483647"),
+        ("x: {shape: [M, N], dtype: bfloat16}", "x: MN", 7, "inputs.x: found 'MN', allowed: a mapping with shape, dtype, values, scale"),
         ("atol: 0", "atol: -1", 11, "tolerance: found no number as atol, allowed: {rtol: 1e-2, atol: 1e-2}"),
         ("atol: 0", "atol: .inf", 11, "tolerance: found no number as atol, allowed: {rtol: 1e-2, atol: 1e-2}"),
         ("atol: 0", "atol: true", 11, "tolerance: found no number as atol, allowed: {rtol: 1e-2, atol: 1e-2}"),
@@ -213,3 +214,48 @@ def test_arguments_are_plain_data_and_arithmetic_is_computed(read):
         assert dict(case.own.arguments) == {"eps": 1e-6, "mode": "fast", "rows": rows, "sizes": [1, 2]}
     one = read(ENTRY.replace("{arithmetic: M//128}", "{arithmetic: M, more: 1}"))[0]
     assert dict(one.own.arguments)["rows"] == {"arithmetic": "M", "more": 1}
+
+
+def test_a_dimension_may_be_used_by_an_argument_alone(read):
+    text = ENTRY.replace("    N: 512\n", "    N: 512\n    K: 96\n").replace(
+        "{arithmetic: M//128}", "{arithmetic: K//32}"
+    )
+    assert dict(read(text)[0].own.arguments)["rows"] == 3
+
+
+def test_integers_need_no_range_where_nothing_is_drawn(read, tmp_path):
+    (tmp_path / "shapes.yaml").write_text(
+        ENTRY.replace("dtype: bfloat16", "dtype: int32").replace("dtype: float32", "dtype: bf16")
+    )
+    case = read_shapes(tmp_path / "shapes.yaml", draws=False)[0]
+    assert (case.own.inputs[0].values, case.own.inputs[0].scale) == ("integers", 1.0)
+
+
+@pytest.mark.parametrize("implementation", ["nki", "xla", "nkilib"])
+def test_a_function_is_built_by_each_of_the_ways(read, tmp_path, implementation):
+    [case, _] = read(ENTRY.replace("implementation: nki", f"implementation: {implementation}"))
+    found = implementation_of(case, str(tmp_path))
+    assert found.entry == f"{tmp_path}/my_kernels.py:scale_rows"
+    assert found.route == ("xla" if implementation == "xla" else "nki")
+    assert found.needs == (("nkilib",) if implementation == "nkilib" else ())
+
+
+@pytest.mark.parametrize(
+    ("source", "allowed"),
+    [
+        ("".join(f"def f{at}(): ...\n" for at in range(25)), ", ".join(f"f{at}" for at in range(20))),
+        ("a = b = 1\n", "a, b"), ("", "nothing, it defines no function"), ("a = 1\ndef f(): ...\n", "f"),
+    ],
+)  # fmt: skip
+def test_a_function_that_is_not_there_is_told_with_the_first_20_that_are(read, tmp_path, source, allowed):
+    (tmp_path / "others.py").write_text(source)
+    with pytest.raises(ShapesError) as error:
+        read(ENTRY.replace("my_kernels.py:scale_rows", "others.py:none"))
+    assert str(error.value).endswith(f"found no none in others.py, allowed: {allowed}")
+
+
+def test_a_package_without_an_init_and_a_file_of_unknown_names_are_believed(read, tmp_path):
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "stars.py").write_text("from x import *\n")
+    for entry in ("bare:f", "stars.py:f"):
+        assert read(ENTRY.replace("my_kernels.py:scale_rows", entry))[0].own.entry == entry

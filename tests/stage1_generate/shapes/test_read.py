@@ -308,3 +308,13 @@ def test_an_lnc_that_a_chip_has_not_is_told_on_its_line(shapes):
     with pytest.raises(ShapesError) as error:
         shapes("cases:\n- kernel: matmul\n  implementation: nki\n  M: 1\n  K: 1\n  N: 1\n  ranks: 1\n  lnc: 3\n")
     assert error.value.line == 8
+
+
+def test_a_file_may_be_as_large_as_16_mebibytes(shapes, monkeypatch):
+    assert reading.MAX_BYTES == 16 * 2**20
+    text = f"cases: [{MATMUL}]"
+    monkeypatch.setattr(reading, "MAX_BYTES", len(text))
+    assert len(shapes(text)) == 1
+    monkeypatch.setattr(reading, "MAX_BYTES", 2**20)
+    with pytest.raises(ShapesError, match="larger than 1 MiB, so this is no shapes file"):
+        shapes(text + " " * 2**20)

@@ -3,6 +3,7 @@ import sys
 import pytest
 
 from neff_bench.stage1_generate.errors import ToolchainError
+from neff_bench.stage1_generate.toolchains import find
 from neff_bench.stage1_generate.toolchains.find import Toolchain, choose, find_nkilib, nkilib_version
 
 
@@ -99,3 +100,52 @@ def test_a_jax_function_needs_something_that_traces_and_something_that_compiles(
 ):
     chain = Toolchain(name, None, True, compiler, True, torch_neuronx, jax)
     assert (chain.lacks((), "xla") or "").startswith(says or "") and (chain.lacks((), "xla") is None) == (says is None)
+
+
+CLOSED = "needs the AWS Neuron SDK with torch-neuronx (closed kernel of neuronx-cc)"
+
+
+@pytest.mark.parametrize(
+    ("name", "has", "needs", "route", "says"),
+    [
+        ("neuron", {"neuronxcc", "torch_neuronx"}, ("neuronxcc",), "isa", None), ("neuron", {"neuronxcc"}, ("neuronxcc",), "isa", CLOSED),
+        ("neuron", {"torch_neuronx"}, ("neuronxcc",), "isa", CLOSED), ("sim", {"neuronxcc", "torch_neuronx"}, ("neuronxcc",), "isa", CLOSED),
+        ("sim", {"nkilib"}, ("nkilib",), "nki", None), ("sim", set(), ("nkilib",), "nki", "needs nki-library: give --nkilib PATH"),
+        ("neuron", {"nki"}, ("nkilib",), "nki", "needs nki-library: give --nkilib PATH"), ("sim", set(), (), "nki", None),
+        ("neuron", set(), (), "nki", "needs the nki package of the AWS Neuron SDK"), ("neuron", {"nki"}, (), "nki", None),
+        ("neuron", {"jax", "neuronx_cc"}, (), "xla", None), ("sim", {"jax"}, (), "xla", None),
+    ],
+)  # fmt: skip
+def test_what_a_kernel_needs_and_is_not_here_is_told(name, has, needs, route, says):
+    parts = ("nki", "neuronx_cc", "neuronxcc", "torch_neuronx", "jax")
+    chain = Toolchain(name, "/lib" if "nkilib" in has else None, *(part in has for part in parts))
+    told = chain.lacks(needs, route)
+    assert told is None if says is None else told.startswith(says)
+
+
+def test_the_commit_of_a_work_tree_is_that_of_its_branch_in_the_repository(tmp_path):
+    common, tree = tmp_path / "repository" / ".git", tmp_path / "tree"
+    inside = common / "worktrees" / "tree"
+    for folder in (inside, tree, common / "refs" / "heads"):
+        folder.mkdir(parents=True)
+    (tree / ".git").write_text(f"gitdir: {inside}\n")
+    (inside / "HEAD").write_text("ref: refs/heads/side\n")
+    (inside / "commondir").write_text("../..\n")
+    assert nkilib_version(tree / "src") is None
+    (common / "refs" / "heads" / "side").write_text("abc\n")
+    assert nkilib_version(tree / "src") == nkilib_version(tree) == "abc"
+    (inside / "HEAD").write_bytes(b"\xff")
+    assert nkilib_version(tree) is None
+
+
+def test_a_library_beside_the_project_is_found_and_then_one_that_is_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr(find, "IMPORT_ROOT", tmp_path / "project")
+    monkeypatch.setattr(find, "module_folder", lambda *names: tmp_path / "site" / names[0])
+    assert find_nkilib(None, {}) == tmp_path / "site" and find_nkilib(None, {"NKILIB_PATH": ""}) == tmp_path / "site"
+    (tmp_path / "src" / "nkilib_src" / "nkilib").mkdir(parents=True)
+    assert find_nkilib(None, {}) == tmp_path / "src"
+    monkeypatch.setattr(find, "module_folder", lambda *names: None)
+    monkeypatch.setattr(find, "IMPORT_ROOT", tmp_path)
+    assert find_nkilib(None, {}) is None
+    with pytest.raises(ToolchainError, match=f"^--nkilib: {tmp_path / 'none'} is no checkout"):
+        find_nkilib(tmp_path / "none", {"NKILIB_PATH": str(tmp_path)})

@@ -82,3 +82,50 @@ def test_a_spec_without_an_entry_is_a_wrong_call(tmp_path):
 def test_an_unknown_entry_is_named():
     with pytest.raises(TraceError, match="nowhere:f"):
         resolve("nowhere:f")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [(None, 2), ("{", 2), ("[]", 2), ('{"entry": "m:f"}', 2), ('{"entry": "m:f", "inputs": [{}]}', 2), ('{"entry": "nowhere:f", "inputs": []}', 1)],
+)  # fmt: skip
+def test_a_call_that_is_wrong_is_told_apart_from_a_trace_that_fails(tmp_path, monkeypatch, capsys, text, code):
+    words = ["xla", str(tmp_path / "spec.json"), str(tmp_path / "out.hlo")]
+    if text is not None:
+        (tmp_path / "spec.json").write_text(text)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", words)
+    assert main() == code and not (tmp_path / "out.hlo").exists()
+    assert capsys.readouterr().err.count("\n") == 1
+    for wrong in (words[:2], [*words, "more"]):
+        monkeypatch.setattr(sys, "argv", wrong)
+        assert main() == 2 and "expected python -m" in capsys.readouterr().err
+
+
+def test_arguments_are_constants_of_the_graph_and_unused_inputs_stay(tmp_path, monkeypatch):
+    (tmp_path / "of_two.py").write_text("def scale(x, y, by=1):\n    return x * by\n")
+    spec = {"entry": "of_two:scale", "arguments": {"by": 3}, "path": [str(tmp_path)],
+            "inputs": [{"name": name, "shape": [2], "dtype": "float32"} for name in "xy"]}  # fmt: skip
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", ["xla", str(tmp_path / "spec.json"), str(tmp_path / "out.hlo")])
+    assert main() == 0 and sys.path[0] == str(tmp_path)
+    module = read_hlo((tmp_path / "out.hlo").read_bytes())
+    opcodes = [one.opcode for one in module.computations[module.entry].instructions]
+    assert opcodes.count("parameter") == 2 and "multiply" in opcodes
+
+
+def test_a_function_that_cannot_be_traced_is_told_with_the_line_in_its_own_file():
+    def wrong(x):
+        return x @ x
+
+    def silent(x):
+        raise ValueError
+
+    line = wrong.__code__.co_firstlineno + 1
+    with pytest.raises(TraceError, match=rf"^test_xla\.py:{line}: "):
+        trace(wrong, [((2, 3), "float32")])
+    with pytest.raises(TraceError, match=rf"^test_xla\.py:{silent.__code__.co_firstlineno + 1}: ValueError$"):
+        trace(silent, [((2, 3), "float32")])
+    with pytest.raises(TraceError, match=r"^dtype 'int7' is unknown"):
+        trace(wrong, [((2, 3), "int7")])
+    with pytest.raises(TraceError, match=r"^tests.*:wrong: "):
+        trace(wrong, [])
