@@ -87,6 +87,7 @@ class Pipeline:
         if not isinstance(found, Bundle):
             from neff_bench.stage2_profile.foreign.rows import foreign_row
 
+            self.reused[found.name] = "read"
             return foreign_row(found)
         if found.manifest.status != "built":
             return replace(failed_row(found, found.manifest.reason or "no reason was given"), check="not built")

@@ -104,4 +104,5 @@ def _simulated(records: Sequence[Mapping[str, Any]]) -> list[str]:
     simulated = [row for row in records if row.get("source") == "simulated"]
     models = sorted({str(row.get("model") or "model not recorded") for row in simulated})
     exact = exact_part({row.get("time_error") for row in simulated})
-    return [f"SIMULATED by neuron-sim ({', '.join(models)}): {exact}, times are estimates."] if models else []
+    said = f"SIMULATED by neuron-sim ({', '.join(models)}): {exact}, times are estimates. Whether hardware has both in the same order: neff-bench explain SURE."
+    return [said] if models else []

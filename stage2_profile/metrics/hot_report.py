@@ -101,7 +101,7 @@ def _grids(hot: Hot, search: str | None) -> list[Grid]:
         )
     if hot.row.source != "simulated" and not any(SOURCE_LINE.search(line.where) for line in hot.lines):
         notes.append(
-            "No source lines are known. They come from the NEFF, which has to lie beside its NTFF; AWS's compiler writes them into it with "
+            "The profile names no source lines. They come from the NEFF, beside its NTFF; AWS's compiler writes them into the NEFF with "
             "NEURON_FRAMEWORK_DEBUG=1 and NKI_DEBUG_INFO=1, which generate-neffs --debug-info sets."
         )
     if any(line.where == CONTROL for line in hot.lines):

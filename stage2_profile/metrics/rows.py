@@ -99,7 +99,7 @@ class Row:
     matmul_instruction_count: int | None = metric("count", "MATMUL instructions of the Tensor Engine", "matmul_instruction_count", trace=lambda trace: trace.matmul_instruction_count, better="lower")
     hbm_read_bytes: int | None = metric("bytes", "the bytes that DMAs read from HBM", "hbm_read_bytes", better="lower")
     hbm_write_bytes: int | None = metric("bytes", "the bytes that DMAs write to HBM", "hbm_write_bytes", better="lower")
-    arithmetic_intensity: float | None = metric("FLOPs/byte", "model_flops for each byte that is read from HBM or written to it", derived.arithmetic_intensity)
+    arithmetic_intensity: float | None = metric("FLOPs/byte", "model_flops, of a profile from elsewhere hardware_flops without transposes, for each byte that is read from HBM or written to it", derived.arithmetic_intensity)
     compile_time_s: float | None = metric("s", "how long the compiler took to make the NEFF; the build also starts Python, traces the kernel and computes its reference", better="lower")
     tensor_instruction_count: int | None = metric("count", "instructions of the Tensor Engine, waits among them", "tensor_engine_instruction_count", trace=instructions("tensor"), better="lower")
     vector_instruction_count: int | None = metric("count", "instructions of the Vector Engine, waits among them", "vector_engine_instruction_count", trace=instructions("vector"), better="lower")

@@ -64,7 +64,7 @@ def test_packets_of_less_than_512_bytes_are_small_and_those_of_a_semaphore_no_da
     if found:
         assert (
             found.gain_us == pytest.approx(count * 5e-3)
-            and f"{count} of {count} DMA packets move {size} bytes" in found.evidence
+            and f"{count} of {count} DMA packets with data move {size} bytes" in found.evidence
         )
 
 

@@ -89,7 +89,20 @@ def test_a_small_dma_says_what_it_moves_for_each_partition():
     )
     moves = [LinkedDmaRow(3000 * at + 1000, 10, 32768, trigger=at) for at in range(8)]
     found = advice("Move more with each DMA", [*loads, last], moves)
-    assert "move 256 bytes for each of 128 partitions" in found.evidence
+    assert "move 256 bytes for each of 128 partitions, in packets of 32768 bytes" in found.evidence
+    mixed = [*moves, *(LinkedDmaRow(100 + at, 1, 512, trigger=0) for at in range(8))]
+    assert "in packets of 16640 bytes on average" in advice("Move more with each DMA", [*loads, last], mixed).evidence
+
+
+@pytest.mark.parametrize(("engine", "gain_us"), [("GpSimd", 0.3), ("Sync", 0.4), ("Scalar", 0.4)])
+def test_several_engines_save_what_the_simulator_worked_out_for_an_issue_of_half_the_time(engine, gain_us):
+    loads = [LinkedInstructionRow(200 * at, 50, 0, engine, "sg00", "DMA_DIRECT2D", id=at) for at in range(8)]
+    worked_out = [
+        SensitivityRow("software_dma_issue_ns", "0.5x", 9.7), SensitivityRow("dma_issue_ns", "0.5x", 9.6),
+    ]  # fmt: skip
+    timeline = Timeline("x", False, {"total_time": 1e-5}, loads, [], [], sensitivity=worked_out)
+    [found] = [one for one in advise(timeline) if one.title.startswith("Issue DMAs from several")]
+    assert found.gain_us == pytest.approx(gain_us)
 
 
 @pytest.mark.parametrize(

@@ -60,15 +60,51 @@ def test_narrower_operands_leave_dmas_less_to_move():
 
 
 @pytest.mark.parametrize(
-    ("engine", "busy_ns", "said"),
+    ("bound", "busy_ns", "said"),
     [
-        ("GpSimd", 9001, "a faster GpSimd alone saves at most 1.0 us: a DMA engine moves data for 90 % of the path"),
-        ("GpSimd", 9000, ""),
+        ("GpSimd", 5001, "a faster GpSimd alone would save at most 5.0 us: a DMA engine moves data for 50 % of the path"),
+        ("GpSimd", 5000, ""),
+        ("latency", 9000, "less latency alone would save at most 1.0 us: a DMA engine moves data for 90 % of the path"),
+        ("DMA issue", 9000, "a faster issue of DMAs alone would save at most 1.0 us: a DMA engine moves data for 90 % of the path"),
         ("DMA", 9001, ""),
+        ("HBM bandwidth", 9001, ""),
+        ("DMA with its latency", 9001, ""),
     ],
-)
-def test_dmas_hold_up_the_engine_of_the_bound_that_could_save_less_than_a_tenth_of_its_time(engine, busy_ns, said):
+)  # fmt: skip
+def test_what_is_busy_beside_the_bound_leaves_less_than_half_of_its_time_to_save(bound, busy_ns, said):
     timeline = Timeline("x", False, {}, of_gpsimd(), [on_engine(0, busy_ns, "0")], [])
-    path = [PathStep(0, 0.0, 10_000.0, ((engine, 10_000.0),))]
+    path = [PathStep(0, 0.0, 10_000.0, ((bound, 10_000.0),))]
     assert held_up(timeline, path) == said
     assert held_up(timeline, ()) == ""
+
+
+def taken(*rows, bound="latency", simulated=True):
+    """What is said of an engine with instructions of (begin, wait, opcode), 50 ns each, on a path of 10 us."""
+    made = [
+        LinkedInstructionRow(begin, 50, wait, "Scalar", "sg00", opcode, id=at) for at, (begin, wait, opcode) in enumerate(rows)
+    ]  # fmt: skip
+    timeline = Timeline("x", simulated, {}, made, [], [])
+    return held_up(timeline, [PathStep(0, 0.0, 10_000.0, ((bound, 10_000.0),))])
+
+
+COPIES, DMAS = ([(1000 * at, 200, name) for at in range(11)] for name in ("COPY", "DMA_DIRECT2D"))
+
+
+def test_an_engine_is_busy_from_an_instruction_until_it_could_begin_the_next():
+    assert taken(*COPIES) == "less latency alone would save at most 2.0 us: Scalar is busy for 80 % of the path"
+    assert taken(*COPIES, simulated=False) == taken(*COPIES, bound="Scalar") == ""
+    assert taken(*COPIES[:5]) == ""  # the last instruction is busy for its own time alone
+
+
+def test_an_engine_that_is_busy_with_the_issue_of_dmas_is_named_so_and_is_not_told_beside_that_bound():
+    issuing = "Scalar is busy for 80 % of the path, mostly with the issue of DMAs"
+    assert taken(*DMAS).endswith(issuing) and taken(*DMAS, bound="Scalar").endswith(issuing)
+    assert taken(*DMAS[:6], *COPIES[6:]).endswith(issuing) and not taken(*DMAS[:5], *COPIES[5:]).endswith(issuing)
+    assert taken(*DMAS, bound="DMA issue") == ""
+
+
+def test_what_the_runtime_does_takes_no_time_of_an_engine():
+    rows = [LinkedInstructionRow(at, 50, 0, "Scalar", "sg00", id=at) for at in (0, 9000)]
+    rows[1].alignment = "runtime"
+    path = [PathStep(0, 0.0, 10_000.0, (("latency", 10_000.0),))]
+    assert held_up(Timeline("x", True, {}, rows, [], []), path) == ""

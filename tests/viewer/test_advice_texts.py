@@ -55,7 +55,7 @@ OF_TWO_DTYPES = "src=fp32@hbm:x+0[1][8] dst=bfloat16@sbuf:y+0[1][8] channels=64"
         ("Join the small dynamic DMAs", (), packets(300, 64), {},
          "up to 300 packets of dynamic DMAs with less than 512 bytes begin within 10 us", None, "dma_packet_count"),
         ("Move more with each DMA", (), packets(12, 500) + packets(3, 4096), {},
-         "12 of 15 DMA packets move 500 bytes each", 0.06, "dma_packet_count"),
+         "12 of 15 DMA packets with data move 500 bytes on average", 0.06, "dma_packet_count"),
         ("Move more with each DMA", *loads(8, 64, on_tile(4)), {},
          "8 of 8 DMAs move 8 bytes for each of 128 partitions, in packets of 64 bytes", None, "dma_packet_count"),
         ("Move more with each DMA", *loads(8, 64, ""), {}, "8 of 8 DMAs move 1024 bytes each, in packets of 64 bytes", None, "dma_packet_count"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 EXECUTED = 10
 """How many of the fastest are executed."""
 TEMPLATE = Path(__file__).with_name("ranks.html")
+
+
+RULE = re.compile(r"\b[A-Z]+\d{3,}\b")
+"""The code of a rule of AWS's compiler."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ def answer_of(found: Tuned) -> Told:
         times = [row.get(name) for name in ("total_time_us", "total_time_low_us", "total_time_high_us")]
         lines.append([
             str(rank), *map(str, found.combinations[str(one.id)]), *(NONE if time is None else f"{time:.2f}" for time in times),
-            _apart(one, after), one.check or NONE, one.refused.split()[0] if one.refused else NONE,
+            _apart(one, after), one.check or NONE, _rule(one),
         ])  # fmt: skip
     records = [
         {"rank": rank, **dict(zip(found.names, found.combinations[str(one.id)], strict=True)), **msgspec.structs.asdict(one)}
@@ -126,6 +131,12 @@ def answer_of(found: Tuned) -> Told:
     fields = ["rank", *found.names, *(name for name in Answer.__struct_fields__ if name != "row")]
     flat = [{name: record[name] for name in fields} for record in records]
     return Told(flat, fields, [Grid(columns, lines, notes(found), title=found.kernel)], records)
+
+
+def _rule(one: Answer) -> str:
+    """Return the rule by which AWS's compiler refuses a variant; the whole reason where it has no code."""
+    code = RULE.search(one.refused or "")
+    return code[0] if code else one.refused or NONE
 
 
 def _apart(one: Answer, after: Answer | None) -> str:

@@ -19,8 +19,8 @@ FIELDS = ("part", "what", "core", "engine", "waits_for", "time_us", "engine_time
 
 
 class Findings(NamedTuple):
-    """Advice by gain, the largest first. `sensitivity` is empty for a program that it would take long for. `held_up`: why a faster engine saves little,
-    where one bounds the kernel; else empty."""
+    """Advice by gain, the largest first. `sensitivity` is empty for a program that it would take long for. `held_up`: how little it
+    saves to mend the bound alone; empty where it saves more."""
 
     advice: tuple[Advice, ...]
     sensitivity: tuple[Advice, ...]

@@ -7,10 +7,9 @@ of a finding spends on the critical path, as far as the advice saves it; without
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from neff_bench.chips.engines import TITLES
 from neff_bench.parsers.event_rows import Timeline
 from neff_bench.viewer.advice.dma import RULES as DMA_RULES
 from neff_bench.viewer.advice.engines import RULES as ENGINE_RULES
@@ -18,12 +17,18 @@ from neff_bench.viewer.advice.engines import WIDTH_RULES
 from neff_bench.viewer.advice.facts import NS_PER_US, Facts, total_us
 from neff_bench.viewer.advice.facts import Advice as Advice
 from neff_bench.viewer.advice.shapes import RULES as SHAPE_RULES
-from neff_bench.viewer.critical_path import PathStep, path_totals
+from neff_bench.viewer.critical_path import BOUNDS, PathStep, path_totals
 
 GAIN_SHARE_MIN = 0.02
 """The least share of the total time that is worth saying."""
-HELD_SHARE = 0.1
-"""Ours: DMAs hold up an engine that could save less than this of its time on the critical path."""
+HELD_SHARE = 0.5
+"""Ours: less than this of its time on the critical path is little to save."""
+BETTER = {
+    BOUNDS["latency"]: "less latency",
+    BOUNDS["issue"]: "a faster issue of DMAs",
+    **dict.fromkeys((BOUNDS["dma"], BOUNDS["hbm"], BOUNDS["dma_wait"]), "faster DMAs"),
+}
+"""What would mend each bound that is no engine."""
 SAID_US = 0.05
 """A smaller gain of a constant would be printed as 0.0."""
 
@@ -44,16 +49,28 @@ def _limited(advice: Advice, most_us: float) -> Advice:
 
 
 def held_up(timeline: Timeline, path: Sequence[PathStep]) -> str:
-    """Return why a faster engine saves little where an engine bounds the kernel, but the packets of a DMA engine, which wait for each other, take nearly
-    as long; "" elsewhere."""
+    """Return how little it saves to mend what bounds the kernel alone, where something else is busy nearly as long; "" elsewhere."""
     bound, bound_ns = next(iter(path_totals(path).items()), ("", 0.0))
-    if bound not in TITLES:
+    if not bound:
         return ""
-    saves_us, path_us = Facts(timeline, path).dma_idle_us, (path[-1].end_ns - path[0].begin_ns) / NS_PER_US
+    facts = Facts(timeline, path)
+    busy = {what: us for what, us, bounds in _busy(facts) if bound not in bounds}
+    what = max(busy, key=busy.__getitem__, default="")
+    saves_us = facts.path_us - busy.get(what, 0.0)
     if saves_us >= HELD_SHARE * bound_ns / NS_PER_US:
         return ""
-    moves = f"a DMA engine moves data for {100 * (1 - saves_us / path_us):.0f} % of the path"
-    return f"a faster {bound} alone saves at most {saves_us:.1f} us: {moves}"
+    return f"{BETTER.get(bound, f'a faster {bound}')} alone would save at most {saves_us:.1f} us: {what.format(f'{100 * busy[what] / facts.path_us:.0f} %')}"
+
+
+def _busy(facts: Facts) -> Iterator[tuple[str, float, tuple[str, ...]]]:
+    """Yield what can be busy during the path, how long it is, and the bounds that are the same."""
+    moving = (BOUNDS["dma"], BOUNDS["hbm"], BOUNDS["dma_wait"])
+    yield "a DMA engine moves data for {} of the path", facts.path_us - facts.dma_idle_us, moving
+    for (_, engine), (taken_us, issue_us) in facts.taken_us.items():
+        if 2 * issue_us > taken_us:
+            yield f"{engine} is busy for {{}} of the path, mostly with the issue of DMAs", taken_us, (BOUNDS["issue"],)
+        else:
+            yield f"{engine} is busy for {{}} of the path", taken_us, (engine,)
 
 
 def sensitivity(timeline: Timeline) -> tuple[Advice, ...]:

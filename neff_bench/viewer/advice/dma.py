@@ -55,8 +55,9 @@ def _small_dmas(facts: Facts) -> Iterator[Advice]:
         left_ns = facts.chip.dma_start_ns + facts.chip.dma_wait_ns + sum(sizes[index] for index in on_path) / rate
         gain = facts.time_us(small) - left_ns / NS_PER_US
         rows = facts.of_forms(np.array([*small]), _partitions).sum()
+        some = len({size / packets for size, packets in (facts.dmas[index] for index in small)}) > 1
         each = f"for each of {rows / len(small):.0f} partitions" if rows else "each"
-        evidence = f"{len(small)} of {len(sizes)} DMAs move {moved / (rows or len(small)):.0f} bytes {each}, in packets of {moved / packets:.0f} bytes{facts.at(small)}"
+        evidence = f"{len(small)} of {len(sizes)} DMAs move {moved / (rows or len(small)):.0f} bytes {each}, in packets of {moved / packets:.0f} bytes{' on average' if some else ''}{facts.at(small)}"
         yield Advice(title, evidence, max(gain, 0.0), "dma_packet_count")
     elif not facts.dmas:
         size, (begin, end) = numbers(facts.timeline.dma, "transfer_size"), spans(facts.timeline.dma)
@@ -64,7 +65,9 @@ def _small_dmas(facts: Facts) -> Iterator[Advice]:
         tiny = of_data & (size < SMALL_PACKET_BYTES)
         work = facts.starts(facts.indices(lambda row: row.opcode not in SETUP))
         if tiny.any():
-            evidence = f"{tiny.sum()} of {of_data.sum()} DMA packets move {size[tiny].mean():.0f} bytes each"
+            evidence = (
+                f"{tiny.sum()} of {of_data.sum()} DMA packets with data move {size[tiny].mean():.0f} bytes on average"
+            )
             gain = covered_ns((begin[tiny], end[tiny]), work) - covered_ns(work)
             yield Advice(title, evidence, gain / NS_PER_US, "dma_packet_count")
 
@@ -122,10 +125,11 @@ def _one_queue(facts: Facts) -> Iterator[Advice]:
         return
     its_own = facts.indices(lambda row: row.opcode.startswith("DMA_") and row.subgroup == engine)
     issue_us = facts.time_us(its_own, for_packets=False)
+    saved = facts.better_us("software_dma_issue_ns" if engine == "GpSimd" else "dma_issue_ns")
     yield Advice(
         "Issue DMAs from several engines, as dma_copy(..., engine=nisa.engine.scalar): Sync, Scalar and GpSimd have queues of their own",
         f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}{facts.at(issued)}",
-        issue_us * (1 - 1 / ISSUERS),
+        issue_us * (1 - 1 / ISSUERS) if saved is None else saved,
         f"{engine.lower()}_instruction_count",
     )
 

@@ -199,15 +199,43 @@ class Facts:
         """The part of the kernel's own time in which the busiest engine does not compute. Better DMAs save no more."""
         return self.span_us - max(self.busy_us.values(), default=0.0)
 
+    @property
+    def path_us(self) -> float:
+        """How long the critical path is."""
+        return (self.path[-1].end_ns - self.path[0].begin_ns) / NS_PER_US
+
     @cached_property
     def dma_idle_us(self) -> float:
         """The part of the critical path in which the busiest DMA engine moves nothing. Faster engines save no more while the DMAs stay as they are."""
-        first_ns, last_ns = self.path[0].begin_ns, self.path[-1].end_ns
-        begin, end = (np.clip(at, first_ns, last_ns) for at in spans(self.timeline.dma))
+        begin, length = self._on_the_path(*spans(self.timeline.dma))
         engines = coded(self.timeline.dma, ("dma_engine",), str)
         masks = (engines.codes == code for code, name in enumerate(engines.values) if name)
-        busy_ns = max((covered_ns((begin[mine], end[mine])) for mine in masks), default=0.0)
-        return (last_ns - first_ns - busy_ns) / NS_PER_US
+        busy_ns = max((covered_ns((begin[mine], begin[mine] + length[mine])) for mine in masks), default=0.0)
+        return self.path_us - busy_ns / NS_PER_US
+
+    @cached_property
+    def taken_us(self) -> Mapping[tuple[str, str], Sequence[float]]:
+        """How long each engine of each core is taken on the critical path: from the begin of an instruction until it could begin the next. And how much of
+        that is the issue of DMAs. The simulator alone tells how long each instruction waited."""
+        if not self.timeline.simulated:
+            return {}
+        begin, end = self._spans
+        engines = coded(self.rows, ("subgraph", "subgroup"), lambda *both: both)
+        mine = self.of_kernel
+        order = mine[np.lexsort((begin[mine], engines.codes[mine]))]
+        first, second = order[:-1], order[1:]
+        same = engines.codes[first] == engines.codes[second]
+        until = end.copy()
+        until[first[same]] = (begin - numbers(self.rows, "evt_wait_time"))[second[same]]
+        length = self._on_the_path(begin, until)[1][mine]
+        is_dma = np.array([kind.opcode.startswith("DMA_") for kind in self.kinds.values], bool)[self.kinds.codes][mine]
+        taken, issue = (np.bincount(engines.codes[mine], length * part) / NS_PER_US for part in (1, is_dma))
+        return {one: times for one, *times in zip(engines.values, taken.tolist(), issue.tolist())}
+
+    def _on_the_path(self, begin: Any, end: Any) -> tuple[Any, Any]:
+        """Return begin and length of what of these times lies on the critical path, in ns."""
+        begin, end = (np.clip(at, self.path[0].begin_ns, self.path[-1].end_ns) for at in (begin, end))
+        return begin, end - begin
 
     @cached_property
     def links(self) -> tuple[Any, Any, Any]:

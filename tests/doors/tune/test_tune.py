@@ -39,6 +39,16 @@ def by_constant(x):
     return scale(x, pieces=PIECES)
 
 
+@nki.jit
+def widened(x, software=1):
+    mode = nisa.dge_mode.swdge if software else nisa.dge_mode.hwdge
+    tile = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x, dge_mode=mode, engine=nisa.engine.gpsimd if software else nisa.engine.sync)
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+
+
 def crash(x):
     os.abort()
 
@@ -214,6 +224,12 @@ def test_the_table_says_which_ranks_the_evidence_carries(vary):
     lines = [line.split() for line in done.stdout.splitlines() if line.strip()[:1].isdigit()][:3]
     assert [line[1] for line in lines] == ["2", "1", "64"] or [line[1] for line in lines] == ["1", "2", "64"]
     assert [word for line in lines for word in line if word in ("SURE", "UNCLEAR")] == ["UNCLEAR", "SURE"]
+
+
+def test_the_table_names_the_rule_by_which_awss_compiler_refuses_a_variant(vary):
+    done = vary("k.py:widened", X, "--vary", "software=1,0")
+    lines = [line.split() for line in done.stdout.splitlines() if line.strip()[:1].isdigit()][:2]
+    assert [(line[1], line[-1]) for line in lines] == [("1", "-"), ("0", "NBLD310")]
 
 
 def test_the_page_marks_the_front(vary, tmp_path):

@@ -36,6 +36,12 @@ def test_a_profile_from_elsewhere_is_a_row(tmp_path):
     assert (row["status"], row["check"], row["source"]) == ("profiled", "unchecked", "measured")
 
 
+def test_a_profile_from_elsewhere_is_read_and_not_captured(tmp_path):
+    summary = {"total_time": 5e-5, "instance_type": "inf2.xlarge"}
+    (tmp_path / "ntff.json").write_text(json.dumps({"summary": [summary], "metadata": [{}]}))
+    assert ": read" in CliRunner().invoke(profile, [str(tmp_path)]).stderr
+
+
 def test_a_profile_from_elsewhere_that_cannot_be_is_suspect(tmp_path):
     (tmp_path / "ntff.json").write_text(json.dumps({"summary": [{"total_time": 5e-5, "total_active_time": 9e-5}]}))
     code, (row,) = rows(tmp_path)

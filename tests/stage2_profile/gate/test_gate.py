@@ -147,7 +147,7 @@ def test_a_case_that_is_not_profiled_yet_is_no_failure_and_a_side_without_a_prof
     ("records", "said"),
     [
         ([], []), ([{"source": "measured"}], []), ([{"source": "simulated", "model": "m2"}, {"source": "simulated"}, {"source": "measured", "model": "m1"}],
-         ["SIMULATED by neuron-sim (m2, model not recorded): whether instructions and bytes are exact is not known, times are estimates."]),
+         ["SIMULATED by neuron-sim (m2, model not recorded): whether instructions and bytes are exact is not known, times are estimates. Whether hardware has both in the same order: neff-bench explain SURE."]),
     ],
 )  # fmt: skip
 def test_what_is_simulated_says_by_which_models(records, said):

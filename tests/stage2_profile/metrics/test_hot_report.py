@@ -37,8 +37,8 @@ def test_each_cell_of_the_tables():
     ("lines", "row", "starts"),
     [
         ((OWN,), {}, ["us: time"]), ((INNER,), {}, ["A line counts", "us: time"]), ((OWN, AROUND), {}, ["us: time", f"{CONTROL}: what"]),
-        ((AROUND,), {}, ["us: time", "No source lines are known", f"{CONTROL}: what"]),
-        ((Line("DMA", "weights", "weights", "", 1, 1.0, 1.0, 0.0),), {}, ["us: time", "In place of a source line", "No source lines are"]),
+        ((AROUND,), {}, ["us: time", "The profile names no source lines", f"{CONTROL}: what"]),
+        ((Line("DMA", "weights", "weights", "", 1, 1.0, 1.0, 0.0),), {}, ["us: time", "In place of a source line", "The profile names no source lines"]),
         ((OWN,), {"source": "simulated", "tool": "neuron-sim", "model": "m"}, ["us: time", "What the kernel waits", "SIMULATED by neuron-sim, model m."]),
         ((AROUND,), {"source": "simulated"}, ["us: time", f"{CONTROL}: what", "What the kernel waits", "SIMULATED."]),
     ],

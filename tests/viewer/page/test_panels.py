@@ -79,7 +79,7 @@ def test_a_timeline_is_bound_by_most_of_its_path_else_by_the_busiest_engine(figu
 def test_dmas_that_hold_the_engine_of_the_bound_up_are_named_beside_it():
     packets = [DmaRow(timestamp=295, duration=300, transfer_size=4096, dma_engine="0")]
     one = Side("", replace(small(), dma=packets))
-    held = "a faster Tensor alone saves at most 0.0 us: a DMA engine moves data for 98 % of the path"
+    held = "a faster Tensor alone would save at most 0.0 us: a DMA engine moves data for 98 % of the path"
     assert facts(one, steps=STEPS)[-1] == (
         "bound by",
         f"Tensor, 71.4 % of the critical path, which is 0.280 us long; {held}",
