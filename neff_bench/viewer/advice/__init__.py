@@ -21,7 +21,7 @@ from neff_bench.viewer.critical_path import BOUNDS, PathStep, path_totals
 
 GAIN_SHARE_MIN = 0.02
 """The least share of the total time that is worth saying."""
-HELD_SHARE = 0.5
+HELD_SHARE = 0.75
 """Ours: less than this of its time on the critical path is little to save."""
 BETTER = {
     BOUNDS["latency"]: "less latency",

@@ -81,10 +81,15 @@ def _converting(facts: Facts) -> Iterator[Advice]:
         saved = facts.better_us("dma_convert_factor")
         yield Advice(
             "Give a tile the dtype of the tensor that it is loaded from or stored to: a DMA that converts moves its packets more slowly",
-            f"{len(converting)} of {len(facts.dmas)} DMAs convert; they take {waited:.1f} us of the critical path, issue and latency included{facts.at(converting)}",
+            f"{len(converting)} of {len(facts.dmas)} DMAs convert; they take {waited:.1f} us of the critical path, issue and latency included{_worked_out('without converting', saved)}{facts.at(converting)}",
             waited * (1 - 1 / facts.chip.dma_convert_factor) if saved is None else saved,
             "dma_active_us",
         )
+
+
+def _worked_out(how: str, saved_us: float | None) -> str:
+    """Return what the simulator worked out, for the middle of a sentence; "" where it did not."""
+    return "" if saved_us is None else f"; {how} the total would be {saved_us:.1f} us less"
 
 
 def _converts(text: str) -> bool:
@@ -128,7 +133,7 @@ def _one_queue(facts: Facts) -> Iterator[Advice]:
     saved = facts.better_us("software_dma_issue_ns" if engine == "GpSimd" else "dma_issue_ns")
     yield Advice(
         "Issue DMAs from several engines, as dma_copy(..., engine=nisa.engine.scalar): Sync, Scalar and GpSimd have queues of their own",
-        f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}{facts.at(issued)}",
+        f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}{_worked_out('with an issue of half the time', saved)}{facts.at(issued)}",
         issue_us * (1 - 1 / ISSUERS) if saved is None else saved,
         f"{engine.lower()}_instruction_count",
     )
