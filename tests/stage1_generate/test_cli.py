@@ -104,7 +104,7 @@ def test_a_run_is_counted_by_what_became_of_its_cases(outcomes, before, said):
 def build(monkeypatch, tmp_path, capsys):
     """A function that runs `_build` with a builder that has these outcomes; returns exit code, standard output and error."""
 
-    def run(*outcomes, up_to_date=0, number=None):
+    def run(*outcomes, up_to_date=0, number=None, toolchain="neuron"):
         asked = []
 
         def build_all(jobs, workers, report):
@@ -119,7 +119,7 @@ def build(monkeypatch, tmp_path, capsys):
 
         monkeypatch.setattr(cli, "_builder", builder)
         stop = SimpleNamespace(number=number, name="SIGINT", exit_code=lambda code: 130 if number else code)
-        keys = SimpleNamespace(toolchain=SimpleNamespace(name="neuron"))
+        keys = SimpleNamespace(toolchain=SimpleNamespace(name=toolchain))
         work = ["job"] * (len(outcomes) + up_to_date)
         code = cli._build(work, work[up_to_date:], keys, Options(out=tmp_path), stop)
         assert asked == ([(len(outcomes), 3)] if outcomes else [])
@@ -135,6 +135,14 @@ def test_a_run_ends_with_what_it_built_and_says_so(build, tmp_path):
     assert build(BUILT, FAILED)[0] == build(BUILT, LEFT)[0] == 1
     code, _, err = build(BUILT, LEFT, number=2)
     assert code == 130 and "interrupted by SIGINT; run again to build the rest" in err
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "slow", "said"), [("sim", "it is slow", True), ("sim", None, False), ("neuron", "it is slow", False)]
+)
+def test_a_simulated_toolchain_that_is_slow_here_says_so(build, monkeypatch, toolchain, slow, said):
+    monkeypatch.setattr("neff_bench.system.compiled.slow_notice", lambda: slow)
+    assert ("it is slow" in build(BUILT, toolchain=toolchain)[2]) == said
 
 
 def test_nothing_to_build_is_said_and_good(build, tmp_path):

@@ -73,3 +73,33 @@ def test_predecessors_that_come_later_are_kept():
     steps = np.where(back & 1, -(back + 1) // 2, back // 2)
     assert (steps < 0).any()
     assert np.array_equal(np.repeat(np.arange(len(events)), columns["before_count"]) - steps, later.before)
+
+
+def test_a_predecessor_is_written_as_how_far_back_it_is_even_and_how_far_on_odd():
+    events = events_of([Side("", small())])
+    counts = np.zeros(len(events), np.int64)
+    counts[2] = 5
+    some = replace(events, before=np.array([0, 1, 2, 3, 4]), before_start=np.cumsum([0, *counts]))
+    assert unpack(pack(some))["before"].tolist() == [4, 2, 0, 1, 3]
+
+
+def test_a_page_says_of_each_column_its_type_its_length_and_its_differences():
+    events = events_of([Side("", small())])
+    said = {name: (kind, count, difference) for name, kind, count, difference in pack(events).columns}
+    assert {name: difference for name, (*_, difference) in said.items() if difference} == {
+        "start": "row",
+        "before": "self",
+    }
+    assert {count for _, count, _ in said.values()} == {len(events), len(events.before)}
+    assert list(said) == [
+        "start",
+        "duration",
+        "name",
+        "stack",
+        "amount",
+        "detail",
+        "pc",
+        "before_count",
+        "before",
+        "reason",
+    ]
