@@ -35,8 +35,6 @@ ENGINES_FROM, USAGE_FROM, SEMAPHORES_FROM = 100_000, 200_000, 300_000
 """Ranks of the tracks below the DMA queues."""
 AT_ONCE = 30_000
 """So many events are written together. It is no power of two, since columns of such a length lie in one another's way in the processor's caches."""
-END_FIRST, BEGIN_NEXT, COUNTER_LAST = 0, 1, 2
-"""What stands first of the packets of one moment."""
 ABSENT = -1
 NO_TEXT = ""
 _SEQUENCE = encode_message((TracePacket.SEQUENCE_ID, SEQUENCE), (TracePacket.SEQUENCE_FLAGS, TracePacket.NEEDS_STATE))
@@ -44,7 +42,7 @@ _SEQUENCE = encode_message((TracePacket.SEQUENCE_ID, SEQUENCE), (TracePacket.SEQ
 
 @dataclass(frozen=True, eq=False)
 class _Counters:
-    """Points of counters as columns. `moments`: four times the time in ns, and the order within that moment."""
+    """Points of counters as columns. `moments`: in ns."""
 
     moments: Any
     track: Any
@@ -175,7 +173,7 @@ class _Writer:
             for part, begin, end in zip(self.events, bounds, bounds[1:]):
                 mine = some[(some >= begin) & (some < end)]
                 for events, said in part.encoded(mine - begin):
-                    time = _number(TracePacket.TIMESTAMP, part.moments[events] >> 2)
+                    time = _number(TracePacket.TIMESTAMP, part.moments[events])
                     event = messages(TracePacket.TRACK_EVENT, said)
                     packets += messages(Trace.PACKET, *time, _SEQUENCE, event).each()
                     made.append(events + begin)
@@ -298,8 +296,7 @@ def _write_slices(
         tracks = [writer.track(name, (group, rank)) for _ in range(level.max() + 1)]
         track[mine] = np.array(tracks)[level]
     order = np.concatenate([mine for _, _, mine in lanes])
-    last = np.where(end > begin, END_FIRST, BEGIN_NEXT)
-    moments = np.stack([4 * begin + BEGIN_NEXT, 4 * end + last], 1)[order].reshape(-1)
+    moments = np.stack([begin, end], 1)[order].reshape(-1)
     writer.events.append(_Slices(moments, order, track, **said))
 
 
@@ -331,4 +328,4 @@ def _write_semaphores(writer: _Writer, group: int, rows: Sequence[SemaphoreRow])
 
 
 def _write_counters(writer: _Writer, rows: Sequence[Any], track: Any, value: Any) -> None:
-    writer.events.append(_Counters(4 * _rounded(rows, "timestamp") + COUNTER_LAST, track, value))
+    writer.events.append(_Counters(_rounded(rows, "timestamp"), track, value))

@@ -372,3 +372,32 @@ def test_a_constant_that_would_gain_a_printed_zero_is_not_said(total_s, gains):
 )
 def test_the_columns_of_a_product_are_those_of_what_moves(text, columns):
     assert _moving(text) == columns
+
+
+@pytest.mark.parametrize(("columns", "said_so"), [(1, True), (127, True), (128, False), (0, False)])
+def test_a_product_of_one_to_127_columns_is_small(columns, said_so):
+    assert (advice("Move more columns", rows("Tensor", "MATMUL", product(columns))) is not None) == said_so
+
+
+@pytest.mark.parametrize(
+    ("active", "limit", "said_so"),
+    [
+        (0.1, 0.5, True),
+        (0.09, 0.5, False),
+        (1.0, 0.99, True),
+        (1.0, 1.0, False),
+        (1.0, None, False),
+        ("no", 0.5, False),
+    ],
+)
+def test_a_limit_of_the_tensor_engine_counts_from_a_tenth_of_the_time_and_below_its_peak(active, limit, said_so):
+    key = "throttle_activity_1_active_time_nc0_percent"
+    counters = {key: active} | ({} if limit is None else {"throttle_activity_1_avg_util_limit_nc0_percent": limit})
+    found = advice("Keep the Tensor Engine busy", rows("Tensor", "MATMUL", product(512)), **counters)
+    assert (found is not None) == said_so
+    if found:
+        assert found.gain_us == pytest.approx(12 * 0.2 * (1 - limit)) and found.metric == key
+        assert (
+            found.evidence
+            == f"core 0: {active:.0%} of the time the Tensor Engine may do no more than {limit:.0%} of its peak"
+        )

@@ -12,6 +12,7 @@ from neff_bench.parsers.event_rows import (
     Timeline,
 )
 from neff_bench.viewer.advice import advise
+from neff_bench.viewer.advice.dma import _converts, _partitions
 from tests.viewer.test_advice_boundaries import advice, issues
 
 
@@ -147,3 +148,22 @@ def test_dmas_of_at_most_64_partitions_leave_dma_engines_idle_while_these_set_th
             f"2 of 2 DMAs fill or read {partitions} partitions; their packets move for 3.0 us of the critical path"
         )
         assert found.evidence == f"{evidence}; most at k.py:0, k.py:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "partitions"),
+    [
+        ("src=float32@hbm:x+0[4,1][64,4] dst=float32@sbuf:t+0[4,1][32,4]", 32), ("src=float32@sbuf:x+0[4,1][64,4] dst=float32@sbuf:t+0[4,1][32,4]", 64),
+        ("src=float32@hbm:x+0[4,1][64,4]", 0), ("src=float32@0x10[1][8]", 0), ("src=float32@0x10[1][8] channels=16", 16), ("", 0),
+    ],
+)  # fmt: skip
+def test_a_dma_fills_or_reads_the_partitions_that_it_says_of_sbuf(text, partitions):
+    assert _partitions(text) == partitions
+
+
+@pytest.mark.parametrize(
+    ("text", "converts"),
+    [("src=float32@0x0[1][8] dst=bfloat16@0x0[1][8]", True), ("src=float32@0x0[1][8] dst=float32@0x9[1][8]", False), ("src=0x0[1][8] dst=float32@0x9[1][8]", False), ("", False)],
+)  # fmt: skip
+def test_a_dma_converts_that_reads_one_dtype_and_writes_another(text, converts):
+    assert _converts(text) is converts

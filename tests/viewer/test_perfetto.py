@@ -208,3 +208,11 @@ def test_slices_have_arguments_for_all_that_is_known_and_for_nothing_else():
                  "called_from": "m.py:1 > n.py:3", "alignment": "unaligned"},
         "NOP": {"waited_ns": 0}, "DRAIN": {"waited_ns": 0},
     }  # fmt: skip
+
+
+def test_of_slices_that_meet_the_first_ends_before_the_next_begins_also_where_one_takes_no_time():
+    spans = [(0, 10), (10, 0), (10, 0), (10, 5), (15, 5), (15, 0)]
+    rows = [row(begin, duration, "Vector", f"O{at}", at) for at, (begin, duration) in enumerate(spans)]
+    read = Read(to_perfetto([Timeline("x.json", False, {}, rows[::-1], [], [])]))
+    assert sorted(one[1:4] for one in read.slices) == [(f"O{at}", a, a + b) for at, (a, b) in enumerate(spans)]
+    assert len({one[0] for one in read.slices}) == 1 and len(read.tracks) == 2

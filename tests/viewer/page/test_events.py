@@ -3,9 +3,22 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from neff_bench.parsers.event_rows import DmaRow
-from neff_bench.viewer.page.events import DEPENDENCES, Side, events_of
+from neff_bench.parsers.event_rows import Dependence, DmaRow, Predecessor
+from neff_bench.viewer.page.events import (
+    DEPENDENCES,
+    Side,
+    Track,
+    _by_start,
+    _levels,
+    _stack,
+    engine_of,
+    events_of,
+    queue_of,
+)
 from tests.viewer.page.profiles import small
 
 
@@ -81,3 +94,75 @@ def test_two_timelines_stand_over_each_other_track_by_track():
 def test_no_events_are_no_tracks():
     empty = replace(small(), instructions=[], dma=[], semaphores=[])
     assert len(events_of([Side("", empty)])) == 0 == len(events_of([]))
+
+
+def test_the_place_of_an_event_in_its_stream_is_counted_from_one_and_zero_is_none():
+    timeline = small()
+    timeline.instructions[0].pc, timeline.instructions[1].pc, timeline.instructions[2].pc = 7, 0, -1
+    events = events_of([Side("", timeline)])
+    assert [int(events.pc[find(events, name)]) for name in ("DMA_DIRECT2D", "MATMUL", "COPY", "lhs")] == [8, 1, 0, 0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=12))
+def test_an_event_stands_on_the_first_row_on_which_it_overlaps_nothing(spans):
+    start, duration = np.array(sorted(spans), float).reshape(-1, 2).T
+    levels, ends = _levels(start, duration).tolist(), {}
+    for level, begins, lasts in zip(levels, start.tolist(), duration.tolist()):
+        assert level == next(one for one in range(13) if ends.get(one, -1) <= begins)
+        ends[level] = begins + lasts
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=12))
+def test_events_stand_by_start_and_the_longest_first(spans):
+    start, duration = np.array(spans, float).reshape(-1, 2).T
+    found = [(start[at], -duration[at]) for at in _by_start(start, duration).tolist()]
+    assert found == sorted(found) and len(found) == len(spans)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "family"),
+    [("engine", "TensorMatrix", "tensor"), ("engine", "GpSimd", "gpsimd"), ("engine", "Zed", "wait"), ("dma", "Sync", "dma"), ("semaphore", "Sync", "wait")],
+)  # fmt: skip
+def test_a_track_has_the_colour_of_its_engine(kind, name, family):
+    assert Track(name, "core 0", kind, "", ((0, 3), (3, 7))).family == family
+    assert Track(name, "core 0", kind, "A", ((1, 3), (3, 7))).span == slice(1, 7)
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [(("qA", "Q1-E3", "x"), "qA"), (("", "Q1-E3", "x"), "Q1 x"), (("", "Q1-E3", ""), "Q1"), (("", "", ""), "DMA")],
+)
+def test_a_queue_is_called_by_its_name_else_by_its_number_and_kind(fields, name):
+    assert queue_of(*fields) == name
+
+
+@pytest.mark.parametrize(
+    ("engine", "opcode", "name"), [("Tensor", "MATMUL", "TensorMatrix"), ("Tensor", "LDWEIGHTS", "Tensor"), ("Vector", "MATMUL", "Vector"), ("", "MATMUL", "(no engine)")]
+)  # fmt: skip
+def test_products_stand_on_a_track_of_their_own(engine, opcode, name):
+    assert engine_of(engine, opcode) == name
+
+
+@pytest.mark.parametrize(
+    ("line", "calls", "operation", "stack"),
+    [("k:1", ("m:1", "n:2"), "dot", ("k:1", "n:2", "m:1")), (None, ("m:1",), "dot", ("dot", "m:1")), (None, ("m:1",), "", ()), ("k:1", (), "", ("k:1",))],
+)  # fmt: skip
+def test_a_stack_is_the_line_or_the_operation_and_those_that_call_it(line, calls, operation, stack):
+    assert _stack(line, calls, operation) == stack
+
+
+def test_of_packets_that_end_together_what_waits_waits_for_the_last():
+    timeline = small()
+    timeline.dma[0].timestamp, timeline.dma[0].duration = 70, 210
+    events = events_of([Side("", timeline)])
+    product = find(events, "MATMUL")
+    [before] = events.before[events.before_start[product] : events.before_start[product + 1]].tolist()
+    assert before == events.tracks[0].span.stop - 1
+
+
+def test_what_is_only_ordered_is_no_predecessor():
+    timeline = small()
+    timeline.instructions[2].predecessors = [Predecessor(2, Dependence.ORDERED)]
+    events = events_of([Side("", timeline)])
+    copy = find(events, "COPY")
+    assert events.before_start[copy] == events.before_start[copy + 1]
