@@ -101,6 +101,25 @@ def test_quantised_rows_have_the_norm_that_the_scale_says():
     np.testing.assert_allclose(np.sqrt((got**2).mean(axis=-1)), 240 / 6, rtol=1e-2)
 
 
+def test_rows_are_divided_by_their_own_norm_which_may_be_zero_and_by_the_scale():
+    kernel, d = kernels.load("rmsnorm_quant"), Dims(b=1, s=2, h=4)
+    rows = np.array([[[0.0] * 4, [2.0, 2.0, -2.0, 2.0]]])
+    scale = np.arange(128.0).reshape(128, 1) + 0.5  # each has the same; the first one counts
+    (got,) = kernel.reference(
+        d, {"hidden": rows, "ln_w": np.array([1.0, 3.0, 1.0, 999.0]), "input_dequant_scale": scale}
+    )
+    np.testing.assert_allclose(got[0], [[0.0] * 4, [2.0, 6.0, -2.0, 240.0]], rtol=1e-6)
+
+
+def test_outputs_of_references_have_the_declared_shapes():
+    """`references` checks the shapes; the projection has two layouts, of few tokens and of many."""
+    for s in (5, 100):
+        dims = {"b": 2, "s": s, "n": 4, "d": 16, "h": 32}
+        kernel, t = arrays_of("output_projection", dims)
+        [out] = kernel.outputs(Dims(**dims), "bfloat16")
+        assert kernel.reference(Dims(**dims), t)[0].shape == out.shape == ((2 * s, 32) if s == 5 else (2, s, 32))
+
+
 FP8 = {"float8_e4m3": (0.13, 0.05), "float8_e5m2": (0.26, 0.1)}
 ATTENTION = {"bfloat16": (2e-2, 1e-2), "float16": (5e-3, 2e-3)}
 DECLARED = {

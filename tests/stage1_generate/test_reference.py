@@ -1,4 +1,5 @@
 import sys
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -213,3 +214,15 @@ def test_a_reference_returns_an_array_for_each_output(arrays, outputs, says):
 def test_torch_gets_indices_of_64_bits_and_bytes_as_they_are(dtype, given):
     torch = SimpleNamespace(from_numpy=lambda array: array)
     assert reference._tensor(torch, np.zeros(2, dtype)).dtype == given
+
+
+def test_stand_ins_take_the_place_of_what_is_absent_alone_and_only_meanwhile(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("nki", "neuronxcc")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(reference, "module_folder", lambda *names: "/nki" if names == ("nki", "isa") else None)
+    before = list(sys.meta_path)
+    with reference._stand_ins():
+        assert import_module("neuronxcc.nki.language").bfloat16 is not None
+        with pytest.raises(ModuleNotFoundError):
+            import_module("nki")
+    assert sys.meta_path == before and "neuronxcc" not in sys.modules

@@ -160,3 +160,12 @@ def test_a_worker_keeps_one_warm_parent_for_each_toolchain_and_route(job, monkey
     nki = on_ray._warm("nki", job)
     assert nki == [[job]] and on_ray._warm("nki", replace(job, key="other")) is nki
     assert on_ray._warm("xla", job) is not nki and on_ray._warm("nki", replace(job, toolchain="neuron")) is not nki
+
+
+@pytest.mark.parametrize("cold", [True, False])
+def test_a_worker_builds_from_its_warm_parent_unless_it_is_cold(worker, job, monkeypatch, cold):
+    asked = []
+    monkeypatch.setattr(on_ray, "_warm", lambda *given: asked.append(given))
+    asking = replace(job, options=replace(OPTIONS, cold=cold))
+    assert build_here(asking, ASKED).outcome.status == "built"
+    assert asked == ([] if cold else [("nki", asking)])

@@ -259,3 +259,40 @@ def test_a_package_without_an_init_and_a_file_of_unknown_names_are_believed(read
     (tmp_path / "stars.py").write_text("from x import *\n")
     for entry in ("bare:f", "stars.py:f"):
         assert read(ENTRY.replace("my_kernels.py:scale_rows", entry))[0].own.entry == entry
+
+
+FIELDS = "allowed: a mapping of names, in the order of the parameters"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("inputs", "[x]", f"inputs: found a list, {FIELDS}"), ("inputs", "7", f"inputs: found '7', {FIELDS}"), ("outputs", "[]", f"outputs: found an empty list, {FIELDS}"),
+        ("arguments", "fast", f"arguments: found 'fast', {FIELDS}"), ("tolerance", "1e-2", "tolerance: found '1e-2', allowed: a mapping with rtol, atol"),
+        ("flops", "[1]", "flops: found a list, allowed: arithmetic over the dimensions (numbers, names, + - * / // % ** and parentheses)"),
+        ("name", "{}", "name: found a mapping, allowed: a text"), ("reference", "[a]", "reference: found a list, allowed: file.py:function or package.module:function"),
+        ("outputs", "{y: {shape: [M], dtype: float32, scale: 2}}", "outputs.y: found key 'scale', allowed: shape, dtype"),
+    ],
+)  # fmt: skip
+def test_a_part_of_an_entry_that_is_of_another_kind_is_told_at_its_line(read, key, value, says):
+    lines = ENTRY.splitlines()
+    kept, skips = [], False
+    for line in lines:
+        skips = (line.startswith("      ") and skips) or line.startswith(f"    {key}:")
+        kept += [] if skips else [line]
+    kept.insert(3, f"    {key}: {value}")
+    with pytest.raises(ShapesError) as error:
+        read("\n".join(kept))
+    assert error.value.line == 4 and str(error.value).endswith(f"shapes.yaml:4: {says}")
+
+
+def test_a_declaration_may_not_have_the_name_of_a_built_in_kernel_and_its_file_must_be_there(read, tmp_path):
+    (tmp_path / "declares_matmul.py").write_text("from neff_bench.stage1_generate.kernels.matmul import KERNEL\n")
+    for file, says in (
+        ("declares_matmul.py", "kernel: the KERNEL in declares_matmul.py has the name of a built-in one, 'matmul'"),
+        ("gone.py", f"kernel: found 'gone.py', but {tmp_path}/gone.py is no file, allowed: file.py:function, "
+                    "package.module:function or file.py with a KERNEL"),
+    ):  # fmt: skip
+        with pytest.raises(ShapesError) as error:
+            read(f"cases:\n  - kernel: {file}\n    implementation: nki\n")
+        assert str(error.value).endswith(f"shapes.yaml:2: {says}")
