@@ -1,5 +1,7 @@
 """Where each rule of advice begins and ends, and what it says can be gained."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from neff_bench.chips import CHIPS
@@ -14,6 +16,7 @@ from neff_bench.parsers.event_rows import (
 )
 from neff_bench.simulator.timing.sensitivity import Sensitivity
 from neff_bench.viewer.advice import sensitivity
+from neff_bench.viewer.advice.engines import _continues
 from neff_bench.viewer.advice.facts import Facts, covered_ns, spans
 from neff_bench.viewer.advice.shapes import _moving
 from neff_bench.viewer.critical_path import PathStep
@@ -401,3 +404,40 @@ def test_a_limit_of_the_tensor_engine_counts_from_a_tenth_of_the_time_and_below_
             found.evidence
             == f"core 0: {active:.0%} of the time the Tensor Engine may do no more than {limit:.0%} of its peak"
         )
+
+
+TILE = "bfloat16@sbuf:{}+0[8,1][128,8]"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said_so"),
+    [
+        ("src={x} dst={y}", "src={y} dst={z}", True), ("src={x} dst={y}", "src={x} dst={y}", False), ("src={x} dst={y}", "src={x} dst={z}", False),
+        ("src={x}", "src={x} dst={z}", False), ("src=bfloat16@psum:p+0[8,1][128,8] dst={y}", "src={y} dst={z}", False), ("", "", False),
+        ("src={x} dst=bfloat16@psum:p+0[8,1][128,8]", "src=bfloat16@psum:p+0[8,1][128,8] dst={z}", False),
+    ],
+)  # fmt: skip
+def test_an_instruction_continues_one_whose_whole_result_it_reads_in_sbuf(before, after, said_so):
+    texts = [text.format(**{name: TILE.format(name) for name in "xyz"}) for text in (before, after)]
+    assert _continues(SimpleNamespace(text=texts.__getitem__), 0, 1) is said_so
+
+
+@pytest.mark.parametrize(
+    ("names", "most"), [(("x", "y", "y", "unknown", ""), ", most of it y"), (("unknown", "", "", "", ""), "")]
+)
+def test_without_operands_the_tensor_that_most_bytes_are_moved_of_is_named(names, most):
+    sizes = (1000, 600, 600, 9000, 9000)
+    moved = [DmaRow(400 * at, 9, size, variable=name) for at, (size, name) in enumerate(zip(sizes, names))]
+    found = advice("Load each tensor once", issues("Sync", 5), moved, **{**READS, "hbm_write_bytes": 500_000})
+    assert found.evidence.endswith(f"{most}" if most else "4.0 times") and ("most of it" in found.evidence) == bool(
+        most
+    )
+
+
+def test_engines_that_wait_for_each_other_are_held_against_the_busiest_of_the_core_where_the_path_ends():
+    found = [
+        LinkedInstructionRow(300 * at, 300, 0, ("Vector", "Scalar")[at % 2], "sg00" if at < 6 else "sg01", "ACTIVATE", id=at,
+                             predecessors=[Predecessor(at - 1, Dependence.FLOW)] if at else [])
+        for at in range(16)
+    ]  # fmt: skip
+    assert advice("Let the engines work on different tiles", found).gain_us == pytest.approx(16 * 0.3 - 5 * 0.3)

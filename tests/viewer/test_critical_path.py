@@ -386,7 +386,7 @@ def of_packets(*cores_and_triggers, **summary):
 
 @pytest.mark.parametrize(
     ("packets", "cores"),
-    [([("a", 0)], 1), ([("a", 0), ("b", 5)], 2), ([("a", 0), ("b", -1)], 1), ([("a", -1), ("b", -1)], 2), ([("a", 0), ("a", 1)], 1)],
+    [([("a", 0)], 1), ([("a", 0), ("b", 5)], 2), ([("a", 0), ("b", -1)], 1), ([("a", 0), ("b", 5), ("c", -1)], 2), ([("a", -1), ("b", -1)], 2), ([("a", 0), ("a", 1)], 1)],
 )  # fmt: skip
 def test_a_result_is_known_a_little_after_by_the_constants_of_the_chip_and_the_cores_that_move(packets, cores):
     chip, is_dma = CHIPS["trn2"], np.array([True, False])

@@ -24,7 +24,10 @@ def test_the_roof_is_that_of_the_dtype_and_the_cores():
     ],
 )
 def test_without_a_dtype_each_rate_of_the_chip_has_a_roof(target, dtypes):
-    assert list(roofline(target, 1).peaks) == dtypes
+    peaks = roofline(target, 1).peaks
+    assert list(peaks) == dtypes
+    for dtype, peak in peaks.items():
+        assert peak == roofline(target, 1, dtype).peaks[dtype] == 1e12 * CHIPS[target].peak_tflops(dtype, 1)
 
 
 def test_a_timeline_stands_where_its_summary_says():

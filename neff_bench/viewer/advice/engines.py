@@ -240,8 +240,7 @@ def _continues(facts: Facts, before: int, after: int) -> bool:
     text, read = facts.text(before), facts.text(after)
     place = next((one.place for one in operands_in(text, ("dst=",))), "")
     return (
-        bool(place)
-        and place in read
+        place in read
         and any(one.place == place for one in operands_in(read) if one.name != "dst")
         and all(one.memory == "sbuf" for one in operands_in(text))
     )

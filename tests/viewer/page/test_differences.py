@@ -125,3 +125,13 @@ def test_what_is_the_same_or_names_no_lines_says_so():
     sides = (Side("A", bare), Side("B", bare))
     assert "No profile names source lines" in differences.by_line(events_of(sides), sides)
     assert "say the same" in differences.by_counter(sides)
+
+
+def test_lines_that_are_no_places_of_a_file_are_aligned_by_their_name():
+    timeline = small()
+    for row, line in zip(timeline.instructions, ("%dot.3", "kernel.py:11", "kernel.py:12")):
+        row.nki_source_location, row.nki_call_stack = line, ()
+    sides = (Side("A", timeline, TEXT), Side("B", timeline, TEXT))
+    events = events_of(sides)
+    groups = [[events.lines[line] for line in group] for group in differences.aligned_lines(events, sides)]
+    assert sorted(groups) == [["%dot.3"] * 2, ["kernel.py:11"] * 2, ["kernel.py:12"] * 2]

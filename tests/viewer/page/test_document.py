@@ -11,6 +11,7 @@ from neff_bench.viewer.page.cases import notes_of
 from neff_bench.viewer.page.differences import aligned_lines, by_counter, by_line, by_track
 from neff_bench.viewer.page.document import Case, document
 from neff_bench.viewer.page.events import Side, events_of
+from neff_bench.viewer.page.html import BADGE
 from neff_bench.viewer.roofline import Point, roofline
 from tests.simulator.programs import ProgramBuilder
 from tests.viewer.page.profiles import HOSTILE, simulated_json, small
@@ -185,3 +186,13 @@ def test_text_of_a_profile_cannot_end_a_script():
     page = document("t", [Case("</script>\u2028\u2029", (Side("", small()),))]).decode()
     data = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1]
     assert "<" not in data and "\u2028" not in data and "\u2029" not in data
+
+
+def test_a_page_of_two_timelines_aligns_their_lines_and_says_simulated_where_one_of_its_cases_is():
+    pair = Case("pair", (Side("A", small()), Side("B", small())))
+    simulated = Case("s", (Side("", small(simulated=True)),))
+    first, second = data_of(document("t", [pair, simulated]).decode())["cases"]
+    assert [len(group) for group in first["aligned"]] == [2] * (len(first["lines"]) // 2) != []
+    assert (first["simulated"], second["simulated"]) == (False, True)
+    for cases, marks in (([pair], 0), ([pair, simulated], 1), ([simulated], 1)):
+        assert document("t", cases).decode().split("<article")[0].count(BADGE) == marks

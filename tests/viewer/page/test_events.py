@@ -14,6 +14,7 @@ from neff_bench.viewer.page.events import (
     Track,
     _by_start,
     _levels,
+    _order,
     _stack,
     engine_of,
     events_of,
@@ -166,3 +167,23 @@ def test_what_is_only_ordered_is_no_predecessor():
     events = events_of([Side("", timeline)])
     copy = find(events, "COPY")
     assert events.before_start[copy] == events.before_start[copy + 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "place"),
+    [
+        ("engine", "Sync", 0),
+        ("engine", "GpSimd", 5),
+        ("engine", "Zed", 6),
+        ("dma", "Sync", 6),
+        ("semaphore", "Semaphores", 6),
+    ],
+)
+def test_engines_that_are_known_stand_in_their_order_above_all_others(kind, name, place):
+    assert _order(kind, name) == place
+
+
+def test_an_instruction_without_an_opcode_says_so():
+    timeline = small()
+    timeline.instructions[2].opcode = ""
+    assert find(events_of([Side("", timeline)]), "(no opcode)") >= 0
