@@ -288,3 +288,11 @@ def test_rules_are_those_of_the_compiler_here_else_of_the_newest_release(compone
     rows = dict(looking._sdk(sdk_parts.Sdk("2.30", (part,), None, (), (), "2026-11-01"), "2.30"))
     assert rows["rules"] == f"check uses those of SDK 2.30, {why}; check --sdk RELEASE takes another"
     assert rows["release"] == "2.30 (x 1)" and rows["NKI"] == "absent"
+
+
+def test_what_the_sdk_does_here_is_told_with_how_and_else_with_why_not():
+    part = sdk_parts.Part("tools", "neuron-explorer", "2.30.1", "2.30", True)
+    able, unable = sdk_parts.Ability("see", "a flag", None), sdk_parts.Ability("run", "a tool", "no device")
+    rows = looking._sdk(sdk_parts.Sdk("2.30", (part,), "0.4", (able, unable), (), "2026-11-01"), "2.30")
+    assert rows[-2:] == [("see", "yes: a flag"), ("run", "no: no device")]
+    assert dict(rows)["release"] == "2.30 (neuron-explorer 2.30.1)" and dict(rows)["NKI"] == "0.4"

@@ -396,7 +396,7 @@ def test_a_product_of_one_to_127_columns_is_small(columns, said_so):
 def test_a_limit_of_the_tensor_engine_counts_from_a_tenth_of_the_time_and_below_its_peak(active, limit, said_so):
     key = "throttle_activity_1_active_time_nc0_percent"
     counters = {key: active} | ({} if limit is None else {"throttle_activity_1_avg_util_limit_nc0_percent": limit})
-    found = advice("Keep the Tensor Engine busy", rows("Tensor", "MATMUL", product(512)), **counters)
+    found = advice("Keep the Tensor Engine busy", rows("Tensor", "MATMUL", product(512)), total_time=0, **counters)
     assert (found is not None) == said_so
     if found:
         assert found.gain_us == pytest.approx(12 * 0.2 * (1 - limit)) and found.metric == key
@@ -441,3 +441,9 @@ def test_engines_that_wait_for_each_other_are_held_against_the_busiest_of_the_co
         for at in range(16)
     ]  # fmt: skip
     assert advice("Let the engines work on different tiles", found).gain_us == pytest.approx(16 * 0.3 - 5 * 0.3)
+
+
+def test_what_is_no_product_is_no_transpose_on_the_tensor_engine():
+    for opcode, said_so in (("MATMUL", True), ("DMA_DIRECT2D", False), ("COPY", False)):
+        turned = rows("Tensor", opcode, product(128), 12, linked=True, instruction_type="TRANSPOSE")
+        assert (advice("Lay the tensor out", turned) is not None) == said_so

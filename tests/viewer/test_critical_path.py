@@ -492,3 +492,9 @@ def test_a_timeline_tells_dependences_where_all_rows_can():
 def test_a_chip_is_known_by_its_instance():
     assert chip_of(of_packets(instance_type="trn2.48xlarge")) is CHIPS["trn2"]
     assert chip_of(of_packets()) is chip_of(of_packets(instance_type=7)) is None
+
+
+def test_the_first_row_of_a_file_may_meet_another():
+    links, met = [(0, 1), (3, 2)], [3, -1, -1, 0]
+    found = latest([50, 0, 0, 50], [0] * 4, [60, 30, 45, 60], [60, 30, 45, 60], [-1] * 4, links, met)
+    assert found[0] == found[3] == (2, True)

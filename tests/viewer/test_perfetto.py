@@ -78,6 +78,7 @@ class Read:
                 name = self.names[begin.track_event.name_iid]
                 self.slices.append((self.tracks[event.track_uuid].name, name, begin.timestamp, packet.timestamp, known))
             else:
+                assert event.type == event.TYPE_COUNTER
                 self.counters.append((self.tracks[event.track_uuid].name, packet.timestamp, event.double_counter_value))
         assert not opened
 

@@ -135,3 +135,9 @@ def test_lines_that_are_no_places_of_a_file_are_aligned_by_their_name():
     events = events_of(sides)
     groups = [[events.lines[line] for line in group] for group in differences.aligned_lines(events, sides)]
     assert sorted(groups) == [["%dot.3"] * 2, ["kernel.py:11"] * 2, ["kernel.py:12"] * 2]
+
+
+@pytest.mark.parametrize("alone", ["A", "B"])
+def test_what_one_side_has_not_counts_as_no_time_in_the_order_of_rows(alone):
+    rows = [("less", {"A": 0.0, "B": 4.5}, ""), ("more", {alone: 5.0}, ""), ("least", {"A": 3.0, "B": 3.0}, "")]
+    assert [row[0] for row in cells(differences._table("x", rows, "AB"))] == ["more", "less", "least"]

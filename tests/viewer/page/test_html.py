@@ -2,7 +2,7 @@
 
 import pytest
 
-from neff_bench.terminal.answer import Column
+from neff_bench.terminal.answer import Column, Grid
 from neff_bench.viewer.page import html
 
 
@@ -29,3 +29,14 @@ def test_a_table_has_its_numbers_to_the_right_and_lines_that_a_click_finds():
         '<tr data-line="3" tabindex=0><td>&lt;a&gt;</td><td class="n">1</td></tr><tr><td>b</td><td class="n">2</td></tr></tbody></table></div>'
     )
     assert html.table(("a",), []).startswith('<div class="scroll tall" tabindex=0>')
+
+
+def test_a_grid_has_its_cells_and_notes_and_lines_that_open_their_case():
+    shown = Grid((Column("a"), Column("b", right=True)), [("<x>", "1"), ("y", "2")], ["<note>"])
+    plain, linked = html.grid(shown), html.grid(shown, [7, None])
+    assert "<tr><td class=t>&lt;x&gt;</td><td>1</td></tr><tr><td class=t>y</td><td>2</td></tr>" in plain
+    assert (
+        '<tr data-case=7><td class=t><a href="#case=7">&lt;x&gt;</a></td><td>1</td></tr><tr><td class=t>y</td>'
+        in linked
+    )
+    assert plain.endswith('<ul class="notes"><li>&lt;note&gt;</li></ul>')

@@ -1,5 +1,7 @@
 """What events add up to."""
 
+from dataclasses import replace
+
 from neff_bench.viewer.critical_path import PathStep
 from neff_bench.viewer.page.events import Side, events_of
 from neff_bench.viewer.page.totals import engine_shares, line_totals, track_totals
@@ -33,3 +35,8 @@ def test_the_share_of_an_engine_is_the_mean_over_the_cores():
     timeline.instructions[2].subgraph = "sg01"
     shares = engine_shares(events_of([Side("", timeline)]), "", {})
     assert (shares["tensor"], shares["vector"]) == (200.0 / 600 / 2, 80.0 / 600 / 2)
+
+
+def test_packets_alone_have_the_share_of_one_core():
+    events = events_of([Side("", replace(small(), instructions=[], semaphores=[]))])
+    assert engine_shares(events, "", {}) == {"dma": 220.0 / 280}
