@@ -109,6 +109,20 @@ def test_rows_are_divided_by_their_own_norm_which_may_be_zero_and_by_the_scale()
         d, {"hidden": rows, "ln_w": np.array([1.0, 3.0, 1.0, 999.0]), "input_dequant_scale": scale}
     )
     np.testing.assert_allclose(got[0], [[0.0] * 4, [2.0, 6.0, -2.0, 240.0]], rtol=1e-6)
+    (got,) = kernel.reference(d, {"hidden": np.full((1, 1, 4), 1e-3), "ln_w": np.ones(4), "input_dequant_scale": scale})
+    np.testing.assert_allclose(
+        got, np.full((1, 1, 4), 2**0.5), rtol=1e-6
+    )  # as large as what keeps it from a division by zero
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_implementation_has_a_route_and_an_entry_of_it(name):
+    for how, implementation in kernels.load(name).implementations.items():
+        entry = implementation.entry
+        module, _, function = (entry if isinstance(entry, str) else entry(Dims(**SMALL[name]))).partition(":")
+        assert implementation.route == {"xla": "xla", "neuronxcc": "isa"}.get(how, "nki")
+        assert "." in module and function.isidentifier()
+        assert implementation.needs == ((how,) if how in ("nkilib", "neuronxcc") else ())
 
 
 def test_outputs_of_references_have_the_declared_shapes():
