@@ -12,6 +12,7 @@ from neff_bench.parsers.event_rows import (
     Timeline,
 )
 from neff_bench.viewer.advice import advise
+from neff_bench.viewer.advice.engines import _are_joined
 
 
 def rows(engine, opcode, operands, count=12, duration=200, linked=False, **more):
@@ -179,3 +180,12 @@ def test_a_core_on_which_the_kernel_does_nothing_is_named(beside, idle):
 def test_two_cores_that_do_nothing_are_no_advice():
     found = said([on_core("sg00", "EVENT_SEMAPHORE"), on_core("sg01", "EVENT_SEMAPHORE")])
     assert not any("does nothing" in title for title in found)
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "joined"),
+    [("TENSOR_TENSOR", 0, True), ("TENSOR_TENSOR", 1, False), ("ACTIVATE", 0, False), ("TENSOR_SCALAR", 1, True), ("COPY", 1, True)],
+)  # fmt: skip
+def test_a_scalar_for_each_row_is_joined_where_two_tensors_are_one_operation(first, step, joined):
+    read = f"data1=float32@0x0[1][8] data2=float32@0x40[{step}][8] dst=float32@0x80[1][8]"
+    assert _are_joined(first, "TENSOR_SCALAR", read, "data=float32@0x80[1][8] dst=float32@0xc0[1][8]") is joined

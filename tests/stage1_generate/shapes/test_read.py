@@ -147,7 +147,11 @@ def test_a_preset_needs_no_file():
         ("cases:\n- {kernel: matmul, implementation: nki, M: [[1]], K: 1, N: 1}", 2, "M: found a list"),
         ("cases:\n- {kernel: matmul, implementation: nki, M: , K: 1, N: 1}", 2, "M: found ''"),
         ("cases:\n- {kernel: matmul, implementation: nki, M: 8:4:1, K: 1, N: 1}", 2, "start <= stop"),
-        ("cases:\n- {kernel: matmul, implementation: nki, M: 8:b:1, K: 1, N: 1}", 2, "M: found '8:b:1', allowed: a positive"),
+        (
+            "cases:\n- {kernel: matmul, implementation: nki, M: 8:b:1, K: 1, N: 1}",
+            2,
+            "M: found '8:b:1', allowed: a positive",
+        ),
         ("cases:\n- {kernel: matmul, implementation: nki, M: 1:4:0, K: 1, N: 1}", 2, "M: found 1:4:0"),
         ("cases:\n- {kernel: matmul, implementation: nki, M: 1:2000000000:1, K: 1, N: 1}", 2, "at most 100000"),
         (
