@@ -21,6 +21,7 @@ def test_only_the_dmas_of_the_engine_with_one_queue_take_its_time():
     found = advice("Issue DMAs from several", [*issues("Sync", 9), *beside])
     assert found.gain_us == pytest.approx(9 * 0.2 * 2 / 3)
     assert found.evidence.startswith("9 of 9 DMAs are issued by Sync; their issue takes 1.8 us")
+    assert "repeats" not in found.evidence
 
 
 @pytest.mark.parametrize(
@@ -101,10 +102,12 @@ def test_several_engines_save_what_the_simulator_worked_out_for_an_issue_of_half
     worked_out = [
         SensitivityRow("software_dma_issue_ns", "0.5x", 9.7), SensitivityRow("dma_issue_ns", "0.5x", 9.6),
     ]  # fmt: skip
-    timeline = Timeline("x", False, {"total_time": 1e-5}, loads, [], [], sensitivity=worked_out)
+    summary = {"total_time": 1e-5, "simulator_left_out_bytes": 512}
+    timeline = Timeline("x", False, summary, loads, [], [], sensitivity=worked_out)
     [found] = [one for one in advise(timeline) if one.title.startswith("Issue DMAs from several")]
     assert found.gain_us == pytest.approx(gain_us)
     assert f"; with an issue of half the time the total would be {gain_us} us less" in found.evidence
+    assert "; a load that repeats another is left out only while you choose no engine for it" in found.evidence
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def simulator_keys(program: Program, schedule: Schedule) -> dict[str, Any]:
         "simulator_uncompared_operations": "; ".join(unknown),
         # Kernels of the old dialect are those whose compiler keeps weights; a jax function is in neither dialect.
         "simulator_dialect": "" if program.from_hlo else "old" if program.keeps_weights else "current",
+        "simulator_left_out_bytes": program.left_out_bytes,
         "simulator_fixed_overhead_time": schedule.fixed_ns * 1e-9,
         "simulator_semaphore_time": chip.semaphore_ns * 1e-9,
         "simulator_dma_done_time": chip.dma_done_ns(schedule.moving_cores) * 1e-9,

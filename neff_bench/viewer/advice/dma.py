@@ -130,10 +130,15 @@ def _one_queue(facts: Facts) -> Iterator[Advice]:
         return
     its_own = facts.indices(lambda row: row.opcode.startswith("DMA_") and row.subgroup == engine)
     issue_us = facts.time_us(its_own, for_packets=False)
+    again = (
+        "; a load that repeats another is left out only while you choose no engine for it"
+        if facts.number("simulator_left_out_bytes")
+        else ""
+    )
     saved = facts.better_us("software_dma_issue_ns" if engine == "GpSimd" else "dma_issue_ns")
     yield Advice(
         "Issue DMAs from several engines, as dma_copy(..., engine=nisa.engine.scalar): Sync, Scalar and GpSimd have queues of their own",
-        f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}{_worked_out('with an issue of half the time', saved)}{facts.at(issued)}",
+        f"{count} of {len(issued)} DMAs are issued by {engine}; their issue takes {issue_us:.1f} us {facts.alone}{_worked_out('with an issue of half the time', saved)}{again}{facts.at(issued)}",
         issue_us * (1 - 1 / ISSUERS) if saved is None else saved,
         f"{engine.lower()}_instruction_count",
     )

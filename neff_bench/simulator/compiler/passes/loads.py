@@ -8,13 +8,14 @@ included.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from neff_bench.chips.dtypes import SIZE_BYTES
 from neff_bench.simulator.chips import chip_for
 from neff_bench.simulator.compiler.code.allocation import open_sbuf_bytes
 from neff_bench.simulator.compiler.program.capacity import memory_peak
@@ -48,10 +49,20 @@ def without_loads_in_place(program: Program, most_kept_bytes: int = SMALL_BYTES)
     if not any(left_out):
         return program
     cores = tuple(_without(program, core, tiles) for core, tiles in enumerate(left_out))
-    left_out_bytes = sum(program.buffers[tile].size_bytes for tiles in left_out for tile in tiles)
+    left_out_bytes = sum(_read_bytes(program, core, tiles) for core, tiles in enumerate(left_out))
     changed = msgspec.structs.replace(program, cores=cores, left_out_bytes=left_out_bytes)
     fits = all(peak.used_bytes <= room_bytes for peak in memory_peak(changed) if peak.memory == "sbuf")
     return changed if fits else program
+
+
+def _read_bytes(program: Program, core: int, tiles: Iterable[int]) -> int:
+    """Return what the loads of some tiles read from HBM. A load may convert."""
+    table, buffers = table_of(program), program.buffers
+    views = table.cores[core].views
+    _, source, tile = _loads(table, core)
+    read = dict(zip(views.buffer[tile].tolist(), views.dtype[source].tolist()))
+    elements = ((one, buffers[one].size_bytes // SIZE_BYTES[buffers[one].dtype]) for one in tiles)
+    return sum(count * SIZE_BYTES[DTYPES[read[one]]] for one, count in elements)
 
 
 def _in_place(program: Program, core: int, room_bytes: int, most_kept_bytes: int) -> dict[int, int]:

@@ -11,6 +11,7 @@ from neff_bench.simulator.nki import isa as nisa
 from neff_bench.simulator.nki import language as nl
 from neff_bench.simulator.nki.spec import InputSpec
 from neff_bench.simulator.nki.trace import Call, record
+from neff_bench.simulator.numpy_dtypes import numpy_dtype
 from tests.simulator.programs import ProgramBuilder
 
 ROOM = open_sbuf_bytes(CHIPS["trn2"])
@@ -111,14 +112,15 @@ def test_a_program_whose_kept_tiles_would_have_no_room_stays_as_it_is():
     assert without_loads_in_place(program) is program
 
 
-def test_a_kernel_that_loads_an_operand_for_each_block_reads_it_once():
+@pytest.mark.parametrize(("dtype", "size_bytes"), [("float32", 4), ("bfloat16", 2)])
+def test_a_kernel_that_loads_an_operand_for_each_block_reads_it_once(dtype, size_bytes):
     def blocks(lhs_t, rhs):
-        out = nl.ndarray((128, 2048), dtype=lhs_t.dtype, buffer=nl.shared_hbm)
+        out = nl.ndarray((128, 2048), dtype=nl.float32, buffer=nl.shared_hbm)
         for block in range(4):
-            weights = nl.ndarray((128, 128), dtype=lhs_t.dtype, buffer=nl.sbuf)
-            moving = nl.ndarray((128, 512), dtype=rhs.dtype, buffer=nl.sbuf)
+            weights = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.sbuf)
+            moving = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
             product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
-            result = nl.ndarray((128, 512), dtype=lhs_t.dtype, buffer=nl.sbuf)
+            result = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
             columns = nl.ds(512 * block, 512)
             nisa.dma_copy(dst=weights, src=lhs_t)
             nisa.dma_copy(dst=moving, src=rhs[:, columns])
@@ -127,10 +129,10 @@ def test_a_kernel_that_loads_an_operand_for_each_block_reads_it_once():
             nisa.dma_copy(dst=out[:, columns], src=result)
         return out
 
-    inputs = (InputSpec("lhs_t", (128, 128), "float32"), InputSpec("rhs", (128, 2048), "float32"))
+    inputs = (InputSpec("lhs_t", (128, 128), dtype), InputSpec("rhs", (128, 2048), "float32"))
     program = record(Call(blocks, "blocks", inputs), "trn2", 1)
-    assert (len(loads(program)), program.left_out_bytes) == (1 + 4, 3 * 128 * 128 * 4)
+    assert (len(loads(program)), program.left_out_bytes) == (1 + 4, 3 * 128 * 128 * size_bytes)
     random = np.random.default_rng(5)
-    lhs_t, rhs = (random.standard_normal(given.shape).astype(np.float32) for given in inputs)
+    lhs_t, rhs = (random.standard_normal(given.shape).astype(numpy_dtype(given.dtype)) for given in inputs)
     [out] = execute(program, {"lhs_t": lhs_t, "rhs": rhs}).values()
-    assert np.allclose(out, lhs_t.T @ rhs, atol=1e-4)
+    assert np.allclose(out, lhs_t.T.astype(np.float32) @ rhs, atol=1e-4)
