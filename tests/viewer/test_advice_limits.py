@@ -5,7 +5,8 @@ import pytest
 from neff_bench.parsers.event_rows import DmaRow, LinkedDmaRow, LinkedInstructionRow, Predecessor, Timeline
 from neff_bench.viewer.advice import held_up
 from neff_bench.viewer.critical_path import PathStep
-from tests.viewer.test_advice_boundaries import advice
+from tests.viewer.test_advice_boundaries import advice, issues
+from tests.viewer.test_advice_rules import rows, said
 
 
 def test_better_dmas_save_no_more_than_the_busiest_engine_is_idle():
@@ -108,3 +109,10 @@ def test_what_the_runtime_does_takes_no_time_of_an_engine():
     rows[1].alignment = "runtime"
     path = [PathStep(0, 0.0, 10_000.0, (("latency", 10_000.0),))]
     assert held_up(Timeline("x", True, {}, rows, [], []), path) == ""
+
+
+def test_the_largest_gain_is_said_first():
+    found = said([*issues("Sync", 8, 20), *rows("GpSimd", "TENSOR_TENSOR", "", 20)], total_time=1e-5).values()
+    assert [(one.title.split()[0], one.gain_us) for one in found] == [
+        ("Move", pytest.approx(2.0)), ("Issue", pytest.approx(8 * 0.2 * 2 / 3)),
+    ]  # fmt: skip

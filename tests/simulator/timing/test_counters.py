@@ -128,6 +128,7 @@ def test_a_benchmark_measures_less_than_the_profile_by_what_lies_between_the_two
         "fixed_overhead": 123, "low_total": total_ns * found.low, "high_total": total_ns * found.high,
         "execution": max(inside, 0), "low_execution": max(inside * found.low - 3300, 0),
         "high_execution": inside * found.high + 3300,
+        "semaphore": chip.semaphore_ns, "dma_done": chip.dma_done_ns(1),
     }  # fmt: skip
     assert {name: keys[f"simulator_{name}_time"] * 1e9 for name in expected} == pytest.approx(expected)
 
