@@ -73,7 +73,7 @@ def make_bundle(store):
             write_manifest(directory, manifest)
 
         path = Store(store).publish(of.name, fill)
-        return read_bundle(path) if readable else Bundle(path, None)
+        return read_bundle(path) if readable else Bundle(path, None, verified=False)
 
     return make
 
