@@ -39,7 +39,7 @@ def prepare() -> None:
 
 
 def width(otherwise: int) -> int:
-    """Return the columns of the terminal, or of COLUMNS, as shutil does it, whose import takes a thirtieth of the time of `--help`."""
+    """Return the columns of the terminal, or of COLUMNS, as shutil does it. Its import would make every `--help` slower."""
     said = os.environ.get("COLUMNS", "")
     if said.isdecimal() and int(said):
         return int(said)

@@ -148,7 +148,7 @@ class _Rows:
         self.latest, self.by_signal, self.engine, self.pace, self.last_packet, self.trigger = rest
 
     def since(self, index: int, waited: bool, packet: int) -> tuple[float, int]:
-        """Return when a row begins to be on the path, in ns, and the packet that its own stood behind from then on back; -1 where they stood behind none.
+        """Return when a row begins to be on the path, in ns, and the packet that its own packets waited for until then; -1 where they waited for none.
         `waited`, `packet`: as `marks` takes them."""
         start = self.start[index]
         if not waited or self.paces[self.pace[index]] not in BOUNDS:
@@ -184,7 +184,8 @@ class _Rows:
 
 
 def _signal_ns(timeline: Timeline, is_dma: np.ndarray) -> np.ndarray:
-    """Return how long after its end each row is known to be done, as the simulator tells, which may be calibrated; else by the chip, 0 where that is not known."""
+    """Return how long after its end each row is known to be done. The simulator tells it, since its model may be calibrated; of other files it is the
+    chip's, and 0 where the chip is not known."""
     told = (timeline.summary.get(f"simulator_{what}_time") for what in ("dma_done", "semaphore"))
     told_ns = [time * 1e9 for time in told if isinstance(time, float)]
     if len(told_ns) == 2:

@@ -22,13 +22,13 @@ from neff_bench.viewer.critical_path import BOUNDS, PathStep, path_totals
 GAIN_SHARE_MIN = 0.02
 """The least share of the total time that is worth saying."""
 HELD_SHARE = 0.75
-"""Ours: less than this of its time on the critical path is little to save."""
+"""Ours: a gain of less than this of the time that the bound takes on the critical path is little."""
 BETTER = {
     BOUNDS["latency"]: "less latency",
     BOUNDS["issue"]: "a faster issue of DMAs",
     **dict.fromkeys((BOUNDS["dma"], BOUNDS["hbm"], BOUNDS["dma_wait"]), "faster DMAs"),
 }
-"""What would mend each bound that is no engine."""
+"""What would mend each bound that is not an engine."""
 SAID_US = 0.05
 """A smaller gain of a constant would be printed as 0.0."""
 

@@ -207,10 +207,10 @@ class Facts:
     @cached_property
     def dma_idle_us(self) -> float:
         """The part of the critical path in which the busiest DMA engine moves nothing. Faster engines save no more while the DMAs stay as they are."""
-        begin, length = self._on_the_path(*spans(self.timeline.dma))
+        begin, end = self._on_the_path(*spans(self.timeline.dma))
         engines = coded(self.timeline.dma, ("dma_engine",), str)
         masks = (engines.codes == code for code, name in enumerate(engines.values) if name)
-        busy_ns = max((covered_ns((begin[mine], begin[mine] + length[mine])) for mine in masks), default=0.0)
+        busy_ns = max((covered_ns((begin[mine], end[mine])) for mine in masks), default=0.0)
         return self.path_us - busy_ns / NS_PER_US
 
     @cached_property
@@ -227,15 +227,16 @@ class Facts:
         same = engines.codes[first] == engines.codes[second]
         until = end.copy()
         until[first[same]] = (begin - numbers(self.rows, "evt_wait_time"))[second[same]]
-        length = self._on_the_path(begin, until)[1][mine]
+        begin, until = self._on_the_path(begin, until)
+        length = (until - begin)[mine]
         is_dma = np.array([kind.opcode.startswith("DMA_") for kind in self.kinds.values], bool)[self.kinds.codes][mine]
         taken, issue = (np.bincount(engines.codes[mine], length * part) / NS_PER_US for part in (1, is_dma))
         return {one: times for one, *times in zip(engines.values, taken.tolist(), issue.tolist())}
 
     def _on_the_path(self, begin: Any, end: Any) -> tuple[Any, Any]:
-        """Return begin and length of what of these times lies on the critical path, in ns."""
-        begin, end = (np.clip(at, self.path[0].begin_ns, self.path[-1].end_ns) for at in (begin, end))
-        return begin, end - begin
+        """Return begin and end of the parts of these times that lie on the critical path, in ns."""
+        first_ns, last_ns = self.path[0].begin_ns, self.path[-1].end_ns
+        return np.clip(begin, first_ns, last_ns), np.clip(end, first_ns, last_ns)
 
     @cached_property
     def links(self) -> tuple[Any, Any, Any]:
